@@ -1,0 +1,46 @@
+# `make demo` and `make test` do all the set-up they need, into .venv.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test test-all lint bench clean
+
+# A non-editable build is what a user gets; it is redone when a source changes.
+SOURCES := pyproject.toml CMakeLists.txt $(shell find cpp src -type f -not -name '*.pyc')
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "tcboost needs Python 3.11 or later; set PYTHON=..."; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+
+# --no-deps --force-reinstall keeps what the first install brought.
+$(VENV)/demo.stamp: $(SOURCES) | $(BIN)/python
+	$(BIN)/python -m pip install --quiet '.[plot]'
+	$(BIN)/python -m pip install --quiet --no-deps --force-reinstall .
+	@touch $@
+
+$(VENV)/test.stamp: $(SOURCES) | $(BIN)/python
+	$(BIN)/python -m pip install --quiet '.[test]'
+	$(BIN)/python -m pip install --quiet --no-deps --force-reinstall .
+	@touch $@ $(VENV)/demo.stamp
+
+demo: $(VENV)/demo.stamp
+	$(BIN)/python examples/demo.py
+
+test: $(VENV)/test.stamp
+	$(BIN)/python -m pytest
+
+test-all: $(VENV)/test.stamp
+	$(BIN)/python -m pytest -m ''
+
+lint: $(VENV)/test.stamp
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(VENV)/test.stamp
+	$(BIN)/python benchmarks/master.py
+
+clean:
+	rm -rf $(VENV) build dist
