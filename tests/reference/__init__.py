@@ -1,0 +1,1 @@
+"""Slow, literal forms of the paper's algorithms, used as test oracles."""
