@@ -1,0 +1,289 @@
+"""The smooth restricted master: all coefficients re-solved at once.
+
+Minimise ``log sum_i s_i exp(-(P w)_i)`` over ``w >= 0``, ``sum w <= theta``: the logarithm of
+problems (4) and (13) of the paper, whose Lagrange dual (Theorems 1 and 2) is
+
+    maximise  -r theta - KL(u, s)   subject to  P^T u <= r,  r >= 0,  u in the simplex.
+
+Newton's method on a working set of columns; each step is a quadratic program over the
+budget simplex (`correctors.simplex_qp`) followed by an exact line search. A large budget is
+reached through a sequence of smaller ones, because u then concentrates on few rows only
+gradually.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import xlogy
+
+from .simplex_qp import solve_simplex_qp
+
+Vector = NDArray[np.float64]
+
+_BLOCK = 4096  # rows turned to float64 at a time
+_FIRST_BUDGET, _BUDGET_FACTOR = 4.0, 4.0
+_MAX_ITER = 500
+_STALLED = 12  # Newton steps without a better gap before precision is declared exhausted
+
+
+@dataclass(frozen=True)
+class MasterSolution:
+    """A solved restricted master, with the proof of how well it is solved.
+
+    Attributes
+    ----------
+    w : ndarray of shape (n_columns,)
+        The coefficients, ``w >= 0`` and ``sum w <= theta``.
+    u : ndarray of shape (n_rows,)
+        The dual weights, proportional to ``s * exp(-rho @ w)`` and summing to 1.
+    r : float
+        ``max(0, max_j rho_j . u)``, the bound on all inner products (Fig. 1 of the paper).
+    log_loss : float
+        ``log sum_i s_i exp(-(rho @ w)_i)``.
+    gap : float
+        The duality gap ``theta r - w . g``: `log_loss` is at most this far from the optimum.
+    n_iter : int
+        Newton steps taken.
+    status : {"optimal", "precision", "max_iter"}
+        "optimal" if the gap met the tolerance; "precision" if floating point allowed no more.
+    """
+
+    w: Vector
+    u: Vector
+    r: float
+    log_loss: float
+    gap: float
+    n_iter: int
+    status: str
+
+    @property
+    def dual(self) -> float:
+        """The dual value, a lower bound on the optimal log-loss."""
+        return self.log_loss - self.gap
+
+
+def solve_master(
+    rho: ArrayLike,
+    theta: float,
+    w0: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+    tol: float = 1e-6,
+) -> MasterSolution:
+    """Minimise ``log sum_i s_i exp(-(rho @ w)_i)`` over ``w >= 0``, ``sum w <= theta``.
+
+    Parameters
+    ----------
+    rho : array-like of shape (n_rows, n_columns)
+        Margins of each column (weak hypothesis) on each row.
+    theta : float
+        The budget, positive.
+    w0 : array-like of shape (n_columns,), optional
+        Where to start; clipped and scaled to be feasible.
+    sample_weight : array-like of shape (n_rows,), optional
+        The weights s, nonnegative and not all zero. One each by default.
+    tol : float, default=1e-6
+        The duality gap to reach. Above ``theta = 1000`` it is at least ``1e-9 * theta``, all
+        that double precision allows.
+
+    Returns
+    -------
+    MasterSolution
+        Always with its true gap; `status` says whether the tolerance was met.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tcboost import solve_master
+    >>> rho = np.array([[1, -1], [1, 1], [-1, 1]])
+    >>> solution = solve_master(rho, theta=2.0)
+    >>> solution.status, solution.w.round(3).tolist()
+    ('optimal', [1.0, 1.0])
+    """
+    P = np.asarray(rho)
+    if P.ndim != 2 or 0 in P.shape:
+        raise ValueError(f"rho must be a matrix with rows and columns, got shape {P.shape}")
+    if P.dtype.kind not in "iufb":
+        raise ValueError(f"rho must be numeric, got dtype {P.dtype}")
+    if P.dtype.kind == "f" and not np.isfinite(P).all():
+        raise ValueError("rho contains NaN or infinity")
+    if not (np.isfinite(theta) and theta > 0):
+        raise ValueError(f"theta must be positive and finite, got {theta!r}")
+    if not tol > 0:
+        raise ValueError(f"tol must be positive, got {tol!r}")
+    n_rows, n_columns = P.shape
+    s = np.ones(n_rows) if sample_weight is None else np.asarray(sample_weight, float)
+    if s.shape != (n_rows,) or not np.isfinite(s).all() or (s < 0).any() or not s.any():
+        raise ValueError(
+            f"sample_weight must hold {n_rows} nonnegative finite numbers, not all zero"
+        )
+    w = np.zeros(n_columns)
+    if w0 is not None:
+        w = np.asarray(w0, float).copy()
+        if w.shape != (n_columns,) or not np.isfinite(w).all():
+            raise ValueError(f"w0 must hold {n_columns} finite numbers")
+        np.maximum(w, 0.0, out=w)
+    return Master(P, s).solve(float(theta), w, tol)
+
+
+class Master:
+    """The restricted master of one margin matrix; `solve` may be called for many budgets."""
+
+    def __init__(self, P: NDArray[Any], s: Vector) -> None:
+        self.P = P
+        with np.errstate(divide="ignore"):
+            self.log_s = np.log(s)
+
+    def solve(self, theta: float, w: Vector, tol: float) -> MasterSolution:
+        """Solve for one budget from `w`, through smaller budgets if `w` is cold."""
+        tol = max(tol, 1e-9 * theta) if theta > 1000 else tol
+        total = w.sum()
+        if total > theta:
+            w = w * (theta / total)
+        budget = theta if total > 0.2 * theta else min(theta, _FIRST_BUDGET)
+        n_iter = 0
+        while budget < theta:
+            loose = self._newton(budget, w, max(tol, 0.05), n_iter)
+            n_iter, w = loose.n_iter, loose.w
+            # Not scaled up: the Newton step from here follows the path of optima.
+            budget = min(theta, budget * _BUDGET_FACTOR)
+        return self._newton(theta, w, tol, n_iter)
+
+    def _newton(self, theta: float, w: Vector, tol: float, n_iter: int) -> MasterSolution:
+        state = best = self._state(w, theta)
+        stalled, ridge = 0, 1e-11
+        while best.gap > tol and n_iter < _MAX_ITER and stalled < _STALLED:
+            n_iter += 1
+            cols = self._working_set(state)
+            H = self._covariance(cols, state)
+            # A proximal ridge for flat directions (duplicated columns); it moves no optimum.
+            H[np.diag_indices_from(H)] += max(ridge * float(H.diagonal().max()), 1e-14)
+            d = np.zeros_like(w)
+            try:
+                d[cols] = solve_simplex_qp(H, state.g[cols], theta, state.w[cols])
+            except np.linalg.LinAlgError:  # indefinite by rounding
+                ridge *= 100.0
+                continue
+            w, step = self._line_search(state, d, theta)
+            new = self._state(w, theta)
+            fall = state.log_loss - new.log_loss
+            progress = new.gap < 0.9 * best.gap or fall > 1e-11 * max(1.0, abs(new.log_loss))
+            if step > 2.0:  # the ridge, not the curvature, held the step back
+                ridge = max(ridge / 10.0, 1e-13)
+            elif not progress:
+                ridge = min(ridge * 10.0, 1e-8)
+            stalled = 0 if progress else stalled + 1
+            state = new
+            if new.gap < best.gap:
+                best = new
+        if best.gap <= tol:
+            status = "optimal"
+        else:
+            status = "max_iter" if n_iter >= _MAX_ITER else "precision"
+        return MasterSolution(best.w, best.u, best.r, best.log_loss, best.gap, n_iter, status)
+
+    def _state(self, w: Vector, theta: float) -> _State:
+        z = self.margins(w)
+        log_loss, u = log_sum_exp(self.log_s - z)
+        g = self._adjoint(u)
+        r = max(0.0, float(g.max()))
+        # Nonnegative terms only, so that the gap is not lost to cancellation.
+        gap = float(w @ (r - g)) + r * max(0.0, theta - float(w.sum()))
+        return _State(w, z, u, g, r, log_loss, gap)
+
+    def margins(self, w: Vector) -> Vector:
+        """``P w``."""
+        cols = np.flatnonzero(w)
+        z = np.zeros(self.P.shape[0])
+        for rows in _blocks(len(z)):
+            z[rows] = self.P[rows][:, cols].astype(float) @ w[cols]
+        return z
+
+    def _adjoint(self, u: Vector) -> Vector:
+        g = np.zeros(self.P.shape[1])
+        for rows in _blocks(len(u)):
+            g += u[rows] @ self.P[rows].astype(float)
+        return g
+
+    def _working_set(self, state: _State) -> NDArray[np.intp]:
+        """Support and best violators; the others keep their zero in this step."""
+        support = state.w > 0
+        n_new = max(20, int(support.sum()) // 4)
+        violation = np.where(support, -np.inf, state.g)
+        order = np.argsort(-violation, kind="stable")[:n_new]
+        floor = state.g[support].min() if support.any() else 0.0
+        keep = support.copy()
+        keep[order[violation[order] > min(floor, state.r)]] = True
+        return np.flatnonzero(keep)
+
+    def _covariance(self, cols: NDArray[np.intp], state: _State) -> Vector:
+        """The Hessian: covariance of the columns under u, centred before it is formed."""
+        g = state.g[cols]
+        seen = np.flatnonzero(state.u > 1e-20)  # the rest is lost in rounding
+        H = np.zeros((len(cols), len(cols)))
+        for rows in _blocks(len(seen)):
+            A = self.P[np.ix_(seen[rows], cols)] - g
+            H += A.T @ (A * state.u[seen[rows], None])
+        return H
+
+    def _line_search(self, state: _State, d: Vector, theta: float) -> tuple[Vector, float]:
+        """Minimise along `d` exactly: Newton on the slope, kept inside a bracket."""
+        w = state.w
+        negative = d < 0
+        t_max = float(np.min(-w[negative] / d[negative])) if negative.any() else np.inf
+        if d.sum() > 0:
+            t_max = min(t_max, max(0.0, theta - w.sum()) / d.sum())
+        t_max = min(max(t_max, 1.0), 1e3)
+        zd = self.margins(d)
+        low, high, t = 0.0, t_max, 1.0
+        for _ in range(100):
+            _, u = log_sum_exp(self.log_s - state.z - t * zd)
+            descent = float(u @ zd)
+            if descent >= 0 and t == t_max:
+                break
+            low, high = (t, high) if descent >= 0 else (low, t)
+            curvature = float(u @ (zd - descent) ** 2)
+            newton = t + descent / curvature if curvature > 0 else np.copysign(np.inf, descent)
+            if abs(newton - t) <= 1e-10 * t or high - low <= 1e-13 * high:
+                break
+            if newton >= high and high == t_max:
+                t = t_max
+            else:
+                t = newton if low < newton < high else (low + high) / 2
+        new = np.maximum(w + t * d, 0.0)
+        total = new.sum()
+        return (new * (theta / total) if total > theta else new), t
+
+
+@dataclass(frozen=True)
+class _State:
+    """Everything that follows from w."""
+
+    w: Vector
+    z: Vector
+    u: Vector
+    g: Vector
+    r: float
+    log_loss: float
+    gap: float
+
+
+def log_sum_exp(x: Vector) -> tuple[float, Vector]:
+    """Return ``log sum exp x`` and the softmax of x."""
+    top = x.max()
+    e = np.exp(x - top)
+    e[e < 1e-100] = 0.0  # below all rounding, and denormal numbers are slow
+    total = e.sum()
+    return float(top + np.log(total)), e / total
+
+
+def relative_entropy(u: Vector, s: Vector) -> float:
+    """``KL(u, s)`` of two distributions."""
+    return float(np.sum(xlogy(u, u) - xlogy(u, s)))
+
+
+def _blocks(n: int) -> list[slice]:
+    return [slice(i, min(i + _BLOCK, n)) for i in range(0, n, _BLOCK)]
