@@ -1,0 +1,18 @@
+"""tcboost: totally corrective multiclass boosting with a proof of optimality on every fit."""
+
+from ._version import __version__
+from .correctors import MasterSolution, solve_master
+from .model import load, save
+from .named import AdaBoostECC, AdaBoostMO, MultiBoostECC, MultiBoostMO
+
+__all__ = [
+    "AdaBoostECC",
+    "AdaBoostMO",
+    "MasterSolution",
+    "MultiBoostECC",
+    "MultiBoostMO",
+    "__version__",
+    "load",
+    "save",
+    "solve_master",
+]

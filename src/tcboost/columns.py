@@ -1,0 +1,96 @@
+"""Step (2) of Algorithm 3: which column of the problem to add next.
+
+Three kinds of column: one hypothesis for each bit of a fixed code (the MOs), one hypothesis
+with a code column drawn at random (the ECCs), one hypothesis with the code that suits it best.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from .coding import draw_code
+from .oracles import Column, Oracle, Prices
+
+# Drawn codes that price too low before the exactly best code is taken instead (or, where the
+# oracle is not exact and every draw costs a fit, before the run ends).
+_MAX_DRAWS, _MAX_FITS = 256, 16
+
+
+@dataclass(frozen=True)
+class Priced:
+    """The outcome of pricing, in units of the integer dual weights.
+
+    `column` has the edge `edge`, and is None if no edge is above the floor; `bound` is the
+    largest edge of the whole class of columns, infinite if the oracle is not exact.
+    """
+
+    column: Column | None
+    edge: float
+    bound: float
+
+
+class Chooser(Protocol):
+    """A way to choose columns, and the class of columns it chooses from."""
+
+    hypothesis_class: str
+
+    def choose(self, prices: Prices, floor: float) -> Priced:
+        """A column whose edge is above `floor`, if there is one."""
+
+
+class FixedCode:
+    """One hypothesis for each bit of the coding matrix, equations (9) and (10)."""
+
+    def __init__(self, oracle: Oracle) -> None:
+        self._exact = oracle.exact
+        self.hypothesis_class = f"{oracle.hypothesis_class}, one for every bit of the code"
+
+    def choose(self, prices: Prices, floor: float) -> Priced:
+        """The best hypothesis of each bit: their edges add up to the best edge of all tuples."""
+        hypotheses, edges = zip(*prices.best(None), strict=True)
+        edge = float(sum(edges))
+        column = Column(hypotheses) if edge > floor else None
+        return Priced(column, edge, edge if self._exact else np.inf)
+
+
+class LearnedCode:
+    """One hypothesis with its best code, found together; needs an exact oracle."""
+
+    def __init__(self, oracle: Oracle) -> None:
+        if not oracle.exact:
+            raise ValueError("coding='learned' needs weak_learner='stump'")
+        self.hypothesis_class = f"{oracle.hypothesis_class} with all codes"
+
+    def choose(self, prices: Prices, floor: float) -> Priced:
+        """The best hypothesis and code."""
+        h, code, edge = prices.learned()
+        return Priced(Column((h,), code) if edge > floor else None, edge, edge)
+
+
+class RandomCode:
+    """One hypothesis with a random code column, as in AdaBoost.ECC.
+
+    A drawn code whose best edge is not above the floor is drawn again. The class is that of
+    all codes: a bound over the drawn one alone would say nothing about the next draw.
+    """
+
+    def __init__(self, oracle: Oracle, n_classes: int, rng: np.random.RandomState) -> None:
+        self._exact, self._n_classes, self._rng = oracle.exact, n_classes, rng
+        self.hypothesis_class = f"{oracle.hypothesis_class} with all codes"
+        self._learned = LearnedCode(oracle) if oracle.exact else None
+
+    def choose(self, prices: Prices, floor: float) -> Priced:
+        """The best hypothesis for a drawn code."""
+        best = self._learned.choose(prices, floor) if self._learned else None
+        if best is not None and best.column is None:
+            return best  # no code at all is above the floor
+        bound = best.bound if best else np.inf
+        for _ in range(_MAX_DRAWS if best else _MAX_FITS):
+            code = draw_code(self._n_classes, self._rng)
+            ((h, edge),) = prices.best(code[:, None])
+            if edge > floor:
+                return Priced(Column((h,), code), edge, bound)
+        return best or Priced(None, edge, bound)

@@ -1,0 +1,93 @@
+"""The two margins of the paper, and their adjoints.
+
+A column of the problem maps a row x to a vector of outputs o(x); its margins are a linear map
+of o(x) that depends on the class y. Pricing needs only the adjoint of that map: the edge of a
+column is ``sum_ik u_ik rho_ik = sum_ij V_ij o_j(x_i)`` with ``V = adjoint(u)``.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Labels = NDArray[np.intp]
+
+
+class Margin(Protocol):
+    """Contract of a margin; `width` is K, the number of margins of one row."""
+
+    width: int
+
+    def apply(self, outputs: NDArray[Any], y: Labels) -> NDArray[Any]:
+        """Margins (rows, width) of the outputs."""
+
+    def adjoint(self, u: NDArray[Any], y: Labels) -> NDArray[Any]:
+        """V (rows, outputs) with ``<u, apply(o, y)> = <V, o>`` for every o."""
+
+    def scores(self, outputs: NDArray[Any]) -> NDArray[Any]:
+        """Class scores (rows, classes) of the outputs; the largest is the prediction."""
+
+    def wrong(self, z: NDArray[Any], y: Labels) -> NDArray[np.bool_]:
+        """Which rows are misclassified, from their margins z."""
+
+
+class Codeword:
+    """Margins ``rho_il = M[y_i, l] o_l(x_i)`` over the bits l of a code, as in AdaBoost.MO.
+
+    Equation (2) of the paper; the prediction is its equation (1).
+    """
+
+    def __init__(self, M: NDArray[np.int8]) -> None:
+        self.M = M
+        self.width = M.shape[1]
+
+    def apply(self, outputs: NDArray[Any], y: Labels) -> NDArray[Any]:
+        """Margins (rows, bits)."""
+        return self.M[y] * outputs
+
+    def adjoint(self, u: NDArray[Any], y: Labels) -> NDArray[Any]:
+        """The map is diagonal, so it is its own adjoint."""
+        return self.M[y] * u
+
+    def scores(self, outputs: NDArray[Any]) -> NDArray[Any]:
+        """``M(c, :) F(x)`` for every class c."""
+        return outputs @ self.M.T.astype(outputs.dtype)
+
+    def wrong(self, z: NDArray[Any], y: Labels) -> NDArray[np.bool_]:
+        """By decoding: ``F_l = M[y, l] z_l``."""
+        return self.scores(self.M[y] * z).argmax(axis=1) != y
+
+
+class Pairwise:
+    """Margins ``rho_ic = o_y(x_i) - o_c(x_i)`` over the classes c != y_i, as in AdaBoost.ECC.
+
+    Of a hypothesis h with the code column m the outputs are ``m h(x)``, which gives the paper's
+    ``(M(y_i, t) - M(c, t)) h(x_i)``. The c run over all classes but y_i, in ascending order.
+    """
+
+    def __init__(self, n_classes: int) -> None:
+        self.width = n_classes - 1
+        classes = np.arange(n_classes)
+        self._others = np.array([np.delete(classes, c) for c in classes])
+
+    def apply(self, outputs: NDArray[Any], y: Labels) -> NDArray[Any]:
+        """Margins (rows, classes - 1)."""
+        own = np.take_along_axis(outputs, y[:, None], axis=1)
+        return own - np.take_along_axis(outputs, self._others[y], axis=1)
+
+    def adjoint(self, u: NDArray[Any], y: Labels) -> NDArray[Any]:
+        """``V_ic = [c = y_i] sum_c' u_ic' - u_ic``; every row of V sums to zero."""
+        V = np.empty((len(y), self.width + 1), dtype=u.dtype)
+        np.put_along_axis(V, self._others[y], -u, axis=1)
+        np.put_along_axis(V, y[:, None], u.sum(axis=1, keepdims=True), axis=1)
+        return V
+
+    def scores(self, outputs: NDArray[Any]) -> NDArray[Any]:
+        """The outputs are the class scores."""
+        return outputs
+
+    def wrong(self, z: NDArray[Any], y: Labels) -> NDArray[np.bool_]:
+        """Where another class scores higher, or as high with a smaller index."""
+        return ((z < 0) | ((z == 0) & (self._others[y] < y[:, None]))).any(axis=1)

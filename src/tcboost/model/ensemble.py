@@ -1,0 +1,57 @@
+"""The fitted additive model: columns, coefficients, and how scores follow from them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..margins import Margin
+from ..oracles import Column, Stump
+
+Vector = NDArray[np.float64]
+
+_CELLS = 1 << 22  # outputs held at a time
+
+
+@dataclass(frozen=True)
+class Ensemble:
+    """``F(x) = sum_j w_j o_j(x)`` over the columns j, and the class scores of F."""
+
+    columns: list[Column]
+    w: Vector
+    margin: Margin
+    n_outputs: int
+
+    def scores(self, X: Vector) -> Vector:
+        """Class scores (rows, classes), equations (1) and (3) of the paper."""
+        active = [(c, w) for c, w in zip(self.columns, self.w, strict=True) if w > 0]
+        F = np.zeros((len(X), self.n_outputs))
+        if active and all(isinstance(h, Stump) for c, _ in active for h in c.hypotheses):
+            self._add_stumps(X, active, F)
+        else:
+            for column, w in active:
+                F += w * column.outputs(X)
+        return self.margin.scores(F)
+
+    def _add_stumps(self, X: Vector, active: list[tuple[Column, float]], F: Vector) -> None:
+        """All stumps at once, some rows at a time."""
+        stumps = [[h for h in c.hypotheses] for c, _ in active]
+        feature = np.array([[h.feature for h in row] for row in stumps])  # type: ignore[attr-defined]
+        threshold = np.array([[h.threshold for h in row] for row in stumps])  # type: ignore[attr-defined]
+        missing = np.array([[h.missing_right for h in row] for row in stumps])  # type: ignore[attr-defined]
+        value = np.array([[w * h.sign for h in c.hypotheses] for c, w in active])  # type: ignore[attr-defined]
+        has_missing = bool(np.isnan(X).any())
+        step = max(1, _CELLS // feature.size)
+        for i in range(0, len(X), step):
+            x = X[i : i + step, feature]
+            right = x > threshold
+            if has_missing:
+                right |= np.isnan(x) & missing
+            signed = np.where(right, value, -value)  # (rows, columns, hypotheses)
+            if active[0][0].code is None:
+                F[i : i + step] = signed.sum(axis=1)
+            else:
+                codes = np.array([c.code for c, _ in active], dtype=float)
+                F[i : i + step] = signed[:, :, 0] @ codes

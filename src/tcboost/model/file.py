@@ -1,0 +1,181 @@
+"""The model file: an npz archive of plain arrays with a JSON header, and no pickle.
+
+What it holds is the model (columns, coefficients, code, classes), its certificate, its
+parameters and its history, but for the inner products, which grow with the square of the
+rounds. The header carries a format version; a file of a later version is refused.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import zipfile
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from .._version import __version__
+from ..certificate import Certificate
+from ..oracles import Column, Discriminant, Stump
+
+_FORMAT, _VERSION = "tcboost-model", 1
+_PARAMETERS = ("max_iter", "weak_learner", "max_bins", "n_jobs", "verbose", "theta", "tol")
+
+
+def save(model: Any, path: str | os.PathLike[str]) -> None:
+    """Write a fitted model to a file.
+
+    Parameters
+    ----------
+    model : estimator
+        A fitted estimator of this package, with stumps or linear discriminants.
+    path : path-like
+        Where to; an existing file is replaced in one piece or not at all.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from sklearn.datasets import load_iris
+    >>> import tcboost
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = tcboost.AdaBoostMO(max_iter=5).fit(X, y)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "iris.tcb"
+    ...     tcboost.save(model, path)
+    ...     again = tcboost.load(path)
+    >>> bool((again.predict(X) == model.predict(X)).all())
+    True
+    """
+    check_is_fitted(model)
+    arrays = _columns_to_arrays(model.estimators_)
+    arrays["w"], arrays["M"] = model.estimator_weights_, model.coding_matrix_
+    arrays["classes"] = _plain(model.classes_, "classes")
+    if hasattr(model, "feature_names_in_"):
+        arrays["feature_names"] = _plain(model.feature_names_in_, "feature names")
+    for name, values in model.history_.items():
+        if name != "inner_products":
+            arrays[f"history_{name}"] = values
+    parameters = model.get_params(deep=False)
+    header = {
+        "format": _FORMAT,
+        "version": _VERSION,
+        "tcboost": __version__,
+        "estimator": type(model).__name__,
+        "parameters": {k: parameters[k] for k in _PARAMETERS if k in parameters},
+        "coding": parameters["coding"] if isinstance(parameters["coding"], str) else None,
+        "n_features": model.n_features_in_,
+        "theta": model.theta_,
+        "certificate": asdict(model.certificate_),
+        "classes_are_objects": model.classes_.dtype == object,
+    }
+    target = Path(path)
+    partial = target.with_name(target.name + ".partial")
+    try:
+        with open(partial, "wb") as file:
+            np.savez_compressed(file, header=np.array(json.dumps(header)), **arrays)
+        os.replace(partial, target)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def load(path: str | os.PathLike[str]) -> Any:
+    """Read a model written by `save`.
+
+    Parameters
+    ----------
+    path : path-like
+        The file.
+
+    Returns
+    -------
+    estimator
+        A fitted estimator of the class that was saved; see `save` for an example.
+    """
+    from .. import named  # the estimators import this package
+
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            arrays = {name: archive[name] for name in archive.files}
+        header = json.loads(str(arrays["header"]))
+        if header["format"] != _FORMAT:
+            raise KeyError("format")
+        if header["version"] > _VERSION:
+            raise ValueError(
+                f"{path} has the format version {header['version']}, written by tcboost "
+                f"{header['tcboost']}; this is tcboost {__version__}, which reads versions up "
+                f"to {_VERSION}"
+            )
+    except (
+        KeyError,
+        TypeError,
+        EOFError,
+        OSError,
+        zipfile.BadZipFile,
+        json.JSONDecodeError,
+    ) as e:
+        if isinstance(e, FileNotFoundError | PermissionError | IsADirectoryError):
+            raise
+        raise ValueError(f"{path} is not a tcboost model file, or it is damaged") from e
+    coding = header["coding"] if header["coding"] is not None else arrays["M"]
+    model = getattr(named, header["estimator"])(coding=coding, **header["parameters"])
+    model.classes_ = arrays["classes"]
+    if header["classes_are_objects"]:
+        model.classes_ = model.classes_.astype(object)
+    model.coding_matrix_, model.estimator_weights_ = arrays["M"], arrays["w"]
+    model.estimators_ = _columns_from_arrays(arrays, model._pairwise)
+    model.n_iter_, model.n_features_in_ = len(arrays["w"]), header["n_features"]
+    if "feature_names" in arrays:
+        model.feature_names_in_ = arrays["feature_names"].astype(object)
+    model.theta_ = header["theta"]
+    model.certificate_ = Certificate(**header["certificate"])
+    prefix = "history_"
+    model.history_ = {k[len(prefix) :]: v for k, v in arrays.items() if k.startswith(prefix)}
+    return model
+
+
+def _plain(values: NDArray[Any], what: str) -> NDArray[Any]:
+    """Values as an array that needs no pickle."""
+    if values.dtype == object:
+        if not all(isinstance(v, str) for v in values):
+            raise ValueError(f"only numbers or strings can be saved as {what}")
+        return values.astype(str)
+    return values
+
+
+def _columns_to_arrays(columns: list[Column]) -> dict[str, NDArray[Any]]:
+    hypotheses: list[list[Any]] = [list(c.hypotheses) for c in columns]
+    kinds = {type(h) for row in hypotheses for h in row}
+    if not kinds <= {Stump} and not kinds <= {Discriminant}:
+        raise ValueError(
+            "a model file holds stumps or linear discriminants; a model whose weak_learner is "
+            "another classifier can be pickled instead"
+        )
+    names = ("feature", "threshold", "sign", "missing_right")
+    if kinds == {Discriminant}:
+        names = ("coef", "threshold", "sign")
+    return {n: np.array([[getattr(h, n) for h in row] for row in hypotheses]) for n in names}
+
+
+def _columns_from_arrays(arrays: dict[str, NDArray[Any]], pairwise: bool) -> list[Column]:
+    columns = []
+    for t in range(len(arrays["w"])):
+        sign, threshold = arrays["sign"][t].tolist(), arrays["threshold"][t].tolist()
+        hypotheses: list[Any]
+        if "coef" in arrays:
+            hypotheses = [
+                Discriminant(*a) for a in zip(arrays["coef"][t], threshold, sign, strict=True)
+            ]
+        else:
+            feature, missing = (
+                arrays["feature"][t].tolist(),
+                arrays["missing_right"][t].tolist(),
+            )
+            hypotheses = [
+                Stump(*a) for a in zip(feature, threshold, sign, missing, strict=True)
+            ]
+        columns.append(Column(tuple(hypotheses), arrays["M"][:, t] if pairwise else None))
+    return columns

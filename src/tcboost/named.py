@@ -1,0 +1,395 @@
+"""The paper's four algorithms, each with the paper's defaults."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from sklearn.utils._param_validation import StrOptions
+
+from .classifier import THETA_CONSTRAINTS, BoostingClassifier
+
+_CODE_MATRIX: dict[str, list[Any]] = {"coding": [StrOptions({"ecoc", "ovr"}), "array-like"]}
+_CODE_COLUMN: dict[str, list[Any]] = {"coding": [StrOptions({"random", "learned"})]}
+
+
+class AdaBoostMO(BoostingClassifier):
+    """AdaBoost.MO, Algorithm 1 of the paper: stage-wise, with a predefined code.
+
+    Each round adds one weak hypothesis for each of the L bits of the code, with one common
+    coefficient, and thereby descends on ``sum_il exp(-M[y_i, l] F_l(x_i))``.
+
+    Parameters
+    ----------
+    coding : {"ecoc", "ovr"} or array-like of shape (n_classes, L), default="ecoc"
+        The coding matrix M of -1 and +1: error-correcting (exhaustive for up to 7 classes),
+        one-versus-rest, or your own.
+    max_iter : int, default=100
+        The number of rounds T.
+    weak_learner : {"stump", "lda"} or classifier, default="stump"
+        Decision stumps, searched exactly; Fisher's linear discriminant; or any scikit-learn
+        classifier whose `fit` takes `sample_weight`.
+    max_bins : int, "auto" or None, default="auto"
+        Bins of a feature for stumps. None is exact, "auto" exact up to 65,535 distinct values.
+    random_state : int, RandomState instance or None, default=None
+        Passed on to a weak learner that is random; stumps are not.
+    n_jobs : int or None, default=None
+        Threads; None means all cores. The model does not depend on it.
+    verbose : int, default=0
+        1 prints every tenth round, 2 every round.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The classes.
+    estimators_ : list of Column
+        The columns: one hypothesis for each bit.
+    estimator_weights_ : ndarray of shape (n_iter_,)
+        Their coefficients.
+    coding_matrix_ : ndarray of shape (n_classes, L)
+        The code.
+    theta_ : float
+        The sum of the coefficients.
+    n_iter_ : int
+        Rounds run.
+    certificate_ : Certificate
+        `primal`, `dual`, `gap`, `theta`, `hypothesis_class`; one sentence when printed.
+    history_ : dict
+        Arrays with one entry a round: `loss` (``log mean exp(-margin)``), `train_error`,
+        `min_margin` (normalised by the sum of the coefficients), `edge` (of the column added),
+        `r` (the largest inner product of the dual weights with a column so far), `gap` (of the
+        certificate), `n_active`; and the list `inner_products` of Fig. 1.
+    n_features_in_ : int
+        Features seen in fit.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, if all of them were strings.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from tcboost import AdaBoostMO
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = AdaBoostMO(max_iter=20, random_state=0).fit(X, y)
+    >>> model.score(X, y) > 0.95
+    True
+    """
+
+    _pairwise = False
+    _totally_corrective = False
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **BoostingClassifier._parameter_constraints,
+        **_CODE_MATRIX,
+    }
+
+    def __init__(
+        self,
+        coding: Any = "ecoc",
+        max_iter: int = 100,
+        *,
+        weak_learner: Any = "stump",
+        max_bins: int | str | None = "auto",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.coding = coding
+        self.max_iter = max_iter
+        self.weak_learner = weak_learner
+        self.max_bins = max_bins
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+
+class AdaBoostECC(BoostingClassifier):
+    """AdaBoost.ECC, Algorithm 2 of the paper: stage-wise, with a code grown by columns.
+
+    Each round draws a code column m, adds one weak hypothesis, and thereby descends on
+    ``sum_i sum_{c != y_i} exp(-(F_{y_i}(x_i) - F_c(x_i)))`` with ``F_c = sum_t w_t m_t[c] h_t``.
+
+    Parameters
+    ----------
+    coding : {"random", "learned"}, default="random"
+        A code column drawn in each round, as in the paper, or the one that together with its
+        stump has the largest edge of all.
+    max_iter : int, default=100
+        The number of rounds T.
+    weak_learner : {"stump", "lda"} or classifier, default="stump"
+        Decision stumps, searched exactly; Fisher's linear discriminant; or any scikit-learn
+        classifier whose `fit` takes `sample_weight`.
+    max_bins : int, "auto" or None, default="auto"
+        Bins of a feature for stumps. None is exact, "auto" exact up to 65,535 distinct values.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the code draws.
+    n_jobs : int or None, default=None
+        Threads; None means all cores. The model does not depend on it.
+    verbose : int, default=0
+        1 prints every tenth round, 2 every round.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The classes.
+    estimators_ : list of Column
+        The columns: one hypothesis with its code column.
+    estimator_weights_ : ndarray of shape (n_iter_,)
+        Their coefficients.
+    coding_matrix_ : ndarray of shape (n_classes, n_iter_)
+        The code columns of the rounds.
+    theta_ : float
+        The sum of the coefficients.
+    n_iter_ : int
+        Rounds run.
+    certificate_ : Certificate
+        `primal`, `dual`, `gap`, `theta`, `hypothesis_class`; one sentence when printed.
+    history_ : dict
+        Arrays with one entry a round: `loss` (``log mean exp(-margin)``), `train_error`,
+        `min_margin` (normalised by the sum of the coefficients), `edge` (of the column added),
+        `r` (the largest inner product of the dual weights with a column so far), `gap` (of the
+        certificate), `n_active`; and the list `inner_products` of Fig. 1.
+    n_features_in_ : int
+        Features seen in fit.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, if all of them were strings.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from tcboost import AdaBoostECC
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = AdaBoostECC(max_iter=20, random_state=0).fit(X, y)
+    >>> model.score(X, y) > 0.95
+    True
+    """
+
+    _pairwise = True
+    _totally_corrective = False
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **BoostingClassifier._parameter_constraints,
+        **_CODE_COLUMN,
+    }
+
+    def __init__(
+        self,
+        coding: Any = "random",
+        max_iter: int = 100,
+        *,
+        weak_learner: Any = "stump",
+        max_bins: int | str | None = "auto",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.coding = coding
+        self.max_iter = max_iter
+        self.weak_learner = weak_learner
+        self.max_bins = max_bins
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+
+class MultiBoostMO(BoostingClassifier):
+    """MultiBoost.MO, Algorithm 3 of the paper with codeword margins: totally corrective.
+
+    Solves, over all combinations of L-tuples of weak hypotheses,
+
+        minimise    log sum_il exp(-M[y_i, l] F_l(x_i)),    F = sum_j w_j h_j
+        subject to  w >= 0,  sum w <= theta
+
+    by column generation: each round adds the most violated constraint of the dual and then
+    re-solves all coefficients.
+
+    Parameters
+    ----------
+    coding : {"ecoc", "ovr"} or array-like of shape (n_classes, L), default="ecoc"
+        The coding matrix M of -1 and +1: error-correcting (exhaustive for up to 7 classes),
+        one-versus-rest, or your own.
+    theta : float or "stagewise", default="stagewise"
+        The budget of the coefficients. "stagewise" runs AdaBoost.MO first, for as many rounds, and
+        takes the sum of its coefficients.
+    max_iter : int, default=100
+        The number of rounds T, at the most.
+    weak_learner : {"stump", "lda"} or classifier, default="stump"
+        Decision stumps, searched exactly; Fisher's linear discriminant; or any scikit-learn
+        classifier whose `fit` takes `sample_weight`.
+    max_bins : int, "auto" or None, default="auto"
+        Bins of a feature for stumps. None is exact, "auto" exact up to 65,535 distinct values.
+    tol : float, default=1e-4
+        Stop when the certificate proves the training log-loss this close to optimal.
+    random_state : int, RandomState instance or None, default=None
+        Passed on to a weak learner that is random; stumps are not.
+    n_jobs : int or None, default=None
+        Threads; None means all cores. The model does not depend on it.
+    verbose : int, default=0
+        1 prints every tenth round, 2 every round.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The classes.
+    estimators_ : list of Column
+        The columns: one hypothesis for each bit.
+    estimator_weights_ : ndarray of shape (n_iter_,)
+        Their coefficients.
+    coding_matrix_ : ndarray of shape (n_classes, L)
+        The code.
+    theta_ : float
+        The budget used.
+    n_iter_ : int
+        Rounds run.
+    certificate_ : Certificate
+        `primal`, `dual`, `gap`, `theta`, `hypothesis_class`; one sentence when printed.
+    history_ : dict
+        Arrays with one entry a round: `loss` (``log mean exp(-margin)``), `train_error`,
+        `min_margin` (normalised by the sum of the coefficients), `edge` (of the column added),
+        `r` (the largest inner product of the dual weights with a column so far), `gap` (of the
+        certificate), `n_active`; and the list `inner_products` of Fig. 1.
+    n_features_in_ : int
+        Features seen in fit.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, if all of them were strings.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from tcboost import MultiBoostMO
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = MultiBoostMO(max_iter=20, random_state=0).fit(X, y)
+    >>> model.score(X, y) > 0.95
+    True
+    """
+
+    _pairwise = False
+    _totally_corrective = True
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **BoostingClassifier._parameter_constraints,
+        **_CODE_MATRIX,
+        **THETA_CONSTRAINTS,
+    }
+
+    def __init__(
+        self,
+        coding: Any = "ecoc",
+        theta: float | str = "stagewise",
+        max_iter: int = 100,
+        *,
+        weak_learner: Any = "stump",
+        max_bins: int | str | None = "auto",
+        tol: float = 1e-4,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.coding = coding
+        self.theta = theta
+        self.max_iter = max_iter
+        self.weak_learner = weak_learner
+        self.max_bins = max_bins
+        self.tol = tol
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+
+class MultiBoostECC(BoostingClassifier):
+    """MultiBoost.ECC, Algorithm 3 of the paper with pairwise margins: totally corrective.
+
+    Solves, over all combinations of weak hypotheses h with code columns m,
+
+        minimise    log sum_i sum_{c != y_i} exp(-(F_{y_i}(x_i) - F_c(x_i))),
+                    F_c = sum_j w_j m_j[c] h_j
+        subject to  w >= 0,  sum w <= theta
+
+    by column generation. A drawn code that does not violate the dual is drawn again; after 256
+    such draws in one round the exactly best code is taken.
+
+    Parameters
+    ----------
+    coding : {"random", "learned"}, default="random"
+        A code column drawn in each round, as in the paper, or the one that together with its
+        stump has the largest edge of all.
+    theta : float or "stagewise", default="stagewise"
+        The budget of the coefficients. "stagewise" runs AdaBoost.ECC first, for as many rounds, and
+        takes the sum of its coefficients.
+    max_iter : int, default=100
+        The number of rounds T, at the most.
+    weak_learner : {"stump", "lda"} or classifier, default="stump"
+        Decision stumps, searched exactly; Fisher's linear discriminant; or any scikit-learn
+        classifier whose `fit` takes `sample_weight`.
+    max_bins : int, "auto" or None, default="auto"
+        Bins of a feature for stumps. None is exact, "auto" exact up to 65,535 distinct values.
+    tol : float, default=1e-4
+        Stop when the certificate proves the training log-loss this close to optimal.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the code draws.
+    n_jobs : int or None, default=None
+        Threads; None means all cores. The model does not depend on it.
+    verbose : int, default=0
+        1 prints every tenth round, 2 every round.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The classes.
+    estimators_ : list of Column
+        The columns: one hypothesis with its code column.
+    estimator_weights_ : ndarray of shape (n_iter_,)
+        Their coefficients.
+    coding_matrix_ : ndarray of shape (n_classes, n_iter_)
+        The code columns of the rounds.
+    theta_ : float
+        The budget used.
+    n_iter_ : int
+        Rounds run.
+    certificate_ : Certificate
+        `primal`, `dual`, `gap`, `theta`, `hypothesis_class`; one sentence when printed.
+    history_ : dict
+        Arrays with one entry a round: `loss` (``log mean exp(-margin)``), `train_error`,
+        `min_margin` (normalised by the sum of the coefficients), `edge` (of the column added),
+        `r` (the largest inner product of the dual weights with a column so far), `gap` (of the
+        certificate), `n_active`; and the list `inner_products` of Fig. 1.
+    n_features_in_ : int
+        Features seen in fit.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, if all of them were strings.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from tcboost import MultiBoostECC
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = MultiBoostECC(max_iter=20, random_state=0).fit(X, y)
+    >>> model.score(X, y) > 0.95
+    True
+    """
+
+    _pairwise = True
+    _totally_corrective = True
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **BoostingClassifier._parameter_constraints,
+        **_CODE_COLUMN,
+        **THETA_CONSTRAINTS,
+    }
+
+    def __init__(
+        self,
+        coding: Any = "random",
+        theta: float | str = "stagewise",
+        max_iter: int = 100,
+        *,
+        weak_learner: Any = "stump",
+        max_bins: int | str | None = "auto",
+        tol: float = 1e-4,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.coding = coding
+        self.theta = theta
+        self.max_iter = max_iter
+        self.weak_learner = weak_learner
+        self.max_bins = max_bins
+        self.tol = tol
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose

@@ -1,0 +1,29 @@
+"""Weak learners as pricing oracles."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..rows.blocks import LocalRows
+from .base import Column, Hypothesis, Oracle, Prices
+from .fitted import ClassifierOracle, Discriminant, LDAOracle
+from .stump import Stump, StumpOracle
+
+__all__ = [
+    "Column",
+    "Discriminant",
+    "Hypothesis",
+    "Oracle",
+    "Prices",
+    "Stump",
+    "make_oracle",
+]
+
+
+def make_oracle(weak_learner: Any, rows: LocalRows, rng: np.random.RandomState) -> Oracle:
+    """The oracle of the parameter `weak_learner`."""
+    if isinstance(weak_learner, str):
+        return {"stump": StumpOracle, "lda": LDAOracle}[weak_learner](rows)
+    return ClassifierOracle(rows, weak_learner, rng)

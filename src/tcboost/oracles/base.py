@@ -1,0 +1,68 @@
+"""Contracts of the weak learners: hypotheses, and oracles that price them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..rows.blocks import LocalRows
+
+Vector = NDArray[np.float64]
+
+
+class Hypothesis(Protocol):
+    """A binary weak hypothesis."""
+
+    def predict(self, X: Vector) -> NDArray[np.int8]:
+        """-1 or +1 for each row."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of the problem: a vector function of x made of binary hypotheses.
+
+    Without a code it holds one hypothesis for each bit of a fixed coding matrix, its output
+    being their predictions; with a code column m it holds one hypothesis h and puts out
+    ``m h(x)``.
+    """
+
+    hypotheses: tuple[Hypothesis, ...]
+    code: NDArray[np.int8] | None = None
+
+    @cached_property
+    def candidates(self) -> NDArray[np.int64]:
+        """Of stumps: their places in the table of the search, and their signs."""
+        pairs = [(h.candidate, h.sign) for h in self.hypotheses]  # type: ignore[attr-defined]
+        return np.array(pairs, dtype=np.int64)
+
+    def outputs(self, X: Vector) -> NDArray[np.int8]:
+        """The outputs on new rows."""
+        H = np.column_stack([h.predict(X) for h in self.hypotheses])
+        return H if self.code is None else H * self.code
+
+
+class Prices(Protocol):
+    """What an oracle knows about all its hypotheses under one V."""
+
+    def best(self, W: NDArray[Any] | None) -> list[tuple[Hypothesis, float]]:
+        """For each column v of ``V @ W`` (of V without W): the h of largest ``v . h``, and it."""
+
+    def learned(self) -> tuple[Hypothesis, NDArray[np.int8], float]:
+        """The best h and code in {-1, +1}^C together, and their edge; of exact oracles only."""
+
+    def edges(self, columns: list[Column]) -> Vector:
+        """Edges of columns that were chosen before."""
+
+
+class Oracle(Protocol):
+    """A weak learner. If it is `exact`, no hypothesis of its class prices above `best`."""
+
+    exact: bool
+    hypothesis_class: str
+
+    def price(self, rows: LocalRows, V: NDArray[np.int64]) -> Prices:
+        """Price the hypotheses under the signed weights V (rows, outputs)."""

@@ -1,0 +1,165 @@
+"""Weak learners that are fitted rather than searched: Fisher's discriminant, any classifier.
+
+Nobody knows how good the best hypothesis of such a class is, so they give no bound: the
+certificate of a fit with them is infinite.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.utils.validation import has_fit_parameter
+
+from ..rows.blocks import LocalRows
+from .base import Column, Hypothesis, Vector
+
+
+@dataclass(frozen=True)
+class Discriminant:
+    """``sign`` where ``x . coef > threshold``, else ``-sign``."""
+
+    coef: Vector
+    threshold: float
+    sign: int
+
+    def predict(self, X: Vector) -> NDArray[np.int8]:
+        """-1 or +1 for each row."""
+        return np.where(X @ self.coef > self.threshold, self.sign, -self.sign).astype(np.int8)
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """The predictions of a fitted classifier of -1 and +1, times `sign`."""
+
+    classifier: Any
+    sign: int
+
+    def predict(self, X: Vector) -> NDArray[np.int8]:
+        """-1 or +1 for each row."""
+        return (self.sign * np.asarray(self.classifier.predict(X))).astype(np.int8)
+
+
+class _FittedOracle:
+    """What the two have in common: one fit for each column of weights."""
+
+    exact = False
+
+    def __init__(self, rows: LocalRows) -> None:
+        self._rows = rows
+        self._outputs: list[NDArray[np.int8]] = []  # of the columns chosen so far
+
+    def price(self, rows: LocalRows, V: NDArray[np.int64]) -> FittedPrices:
+        """Prepare to fit one hypothesis for each column of weights."""
+        return FittedPrices(self, V)
+
+    def fit(self, v: Vector) -> Any:
+        """A hypothesis for the labels sign(v) and the weights |v|; both signs occur."""
+        raise NotImplementedError
+
+    def outputs(self, columns: list[Column]) -> list[NDArray[np.int8]]:
+        """Outputs on the rows; a column is evaluated once."""
+        for column in columns[len(self._outputs) :]:
+            self._outputs.append(column.outputs(self._rows.X))
+        return self._outputs[: len(columns)]
+
+
+class LDAOracle(_FittedOracle):
+    """Fisher's linear discriminant of the weighted rows, cut where the weighted error is least."""
+
+    hypothesis_class = "linear discriminants"
+
+    def __init__(self, rows: LocalRows) -> None:
+        super().__init__(rows)
+        mean = rows.weight @ rows.X
+        scale = np.sqrt(rows.weight @ (rows.X - mean) ** 2)
+        scale[scale == 0] = 1.0
+        self._scale = scale
+        self._Z = (rows.X - mean) / scale  # scales that differ by 1e8 would hide a singularity
+
+    def fit(self, v: Vector) -> Discriminant:
+        """Fisher's direction, then the best cut along it."""
+        Z, positive, weight = self._Z, v > 0, np.abs(v)
+        means = [np.average(Z[p], axis=0, weights=weight[p]) for p in (positive, v < 0)]
+        centred = Z - np.where(positive[:, None], means[0], means[1])
+        scatter = centred.T @ (centred * weight[:, None]) / weight.sum()
+        # The pseudo-inverse is safe where the scatter is singular; a direction without scatter
+        # is then left to the other term.
+        direction = np.linalg.pinv(scatter, rcond=1e-10, hermitian=True) @ (means[0] - means[1])
+        if not direction.any():
+            direction = means[0] - means[1]
+        coef = direction / self._scale
+        threshold, sign = best_cut(self._rows.X @ coef, v)
+        return Discriminant(coef, threshold, sign)
+
+
+class ClassifierOracle(_FittedOracle):
+    """Any scikit-learn classifier that takes `sample_weight`."""
+
+    def __init__(self, rows: LocalRows, estimator: Any, rng: np.random.RandomState) -> None:
+        super().__init__(rows)
+        if not has_fit_parameter(estimator, "sample_weight"):
+            raise ValueError(
+                f"weak_learner {estimator!r} must take sample_weight in its fit method"
+            )
+        self._estimator, self._rng = estimator, rng
+        self.hypothesis_class = f"hypotheses of {type(estimator).__name__}"
+
+    def fit(self, v: Vector) -> Fitted:
+        """A clone, fitted to the rows of positive weight."""
+        classifier = clone(self._estimator)
+        if "random_state" in classifier.get_params(deep=False):
+            classifier.set_params(random_state=int(self._rng.randint(2**31 - 1)))
+        used = v != 0
+        classifier.fit(
+            self._rows.X[used], np.where(v[used] > 0, 1, -1), sample_weight=np.abs(v[used])
+        )
+        return Fitted(classifier, 1)
+
+
+class FittedPrices:
+    """Prices by fitting: the edge is that of the fitted hypothesis, with no claim beyond it."""
+
+    def __init__(self, oracle: _FittedOracle, V: NDArray[np.int64]) -> None:
+        self._oracle, self._V = oracle, V
+
+    def best(self, W: NDArray[Any] | None) -> list[tuple[Hypothesis, float]]:
+        """One hypothesis for each column, turned round if its edge is negative."""
+        V = self._V if W is None else self._V @ W.astype(np.int64)
+        return [self._best_of(v) for v in V.T]
+
+    def _best_of(self, v: NDArray[np.int64]) -> tuple[Hypothesis, float]:
+        X = self._oracle._rows.X
+        if not ((v > 0).any() and (v < 0).any()):  # one label only: a constant hypothesis
+            sign = 1 if v.sum() >= 0 else -1
+            return Discriminant(np.zeros(X.shape[1]), -1.0, sign), float(abs(v.sum()))
+        h = self._oracle.fit(v / float(np.abs(v).max()))
+        edge = int(v @ h.predict(X).astype(np.int64))
+        return (h if edge >= 0 else replace(h, sign=-h.sign)), float(abs(edge))
+
+    def learned(self) -> tuple[Hypothesis, NDArray[np.int8], float]:
+        """Not known for fitted hypotheses."""
+        raise NotImplementedError
+
+    def edges(self, columns: list[Column]) -> Vector:
+        """Edges of earlier columns, from their outputs on the rows."""
+        return np.array([float((self._V * o).sum()) for o in self._oracle.outputs(columns)])
+
+
+def best_cut(projection: Vector, v: Vector) -> tuple[float, int]:
+    """Threshold and sign of the largest ``sum v_i h_i``, h being +1 above the threshold."""
+    order = np.argsort(projection, kind="stable")
+    p = projection[order]
+    above = v.sum() - np.concatenate([[0.0], np.cumsum(v[order])])  # of rows k, k + 1, ...
+    edge = 2 * above - v.sum()
+    possible = np.concatenate([[True], p[1:] > p[:-1], [False]])  # not between equal values
+    k = int(np.argmax(np.where(possible, np.abs(edge), -1.0)))
+    if k == 0:
+        threshold = float(np.nextafter(p[0], -np.inf))
+    else:
+        middle = p[k - 1] / 2 + p[k] / 2
+        threshold = float(middle if p[k - 1] <= middle < p[k] else p[k - 1])
+    return threshold, 1 if edge[k] >= 0 else -1

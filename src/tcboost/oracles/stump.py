@@ -1,0 +1,129 @@
+"""Decision stumps, searched exactly."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..rows.binning import MISSING
+from ..rows.blocks import Block, LocalRows
+from .base import Column, Vector
+
+
+@dataclass(frozen=True)
+class Stump:
+    """``sign`` where ``x[feature] > threshold``, else ``-sign``; missing values on one side.
+
+    The threshold ``-inf`` makes a constant hypothesis.
+    """
+
+    feature: int
+    threshold: float
+    sign: int
+    missing_right: bool
+    candidate: int = -1  # its row in the table of the search that found it
+
+    def predict(self, X: Vector) -> NDArray[np.int8]:
+        """-1 or +1 for each row."""
+        x = X[:, self.feature]
+        right = (x > self.threshold) | (np.isnan(x) & self.missing_right)
+        return np.where(right, self.sign, -self.sign).astype(np.int8)
+
+
+class StumpOracle:
+    """All stumps on the bins of the rows, the constant one among them."""
+
+    exact = True
+
+    def __init__(self, rows: LocalRows) -> None:
+        n_bins = rows.binning.n_bins
+        offset = np.concatenate([[0], np.cumsum(n_bins)])
+        counts = rows.sum(Block.prefix_sums, np.ones((len(rows), 1), np.int64))[:, 0]
+        # One candidate a row: its feature, the last bin on its left, the side of the missing.
+        # The order decides ties: the constant first, then by feature, cut and side.
+        feature, cut, missing_right = [[0]], [[0]], [[True]]
+        for d, cuts in enumerate(rows.binning.cuts):
+            inner = np.arange(1, len(cuts) + 1)
+            if counts[offset[d] + MISSING] == 0:
+                left = counts[offset[d] + inner]
+                sides = [left * 2 < len(rows)]  # a missing value in new data: the larger side
+                inner = [inner]
+            else:
+                present = len(cuts) + 1  # all values on the left, the missing on the right
+                sides = [np.zeros(len(inner), bool), np.ones(len(inner) + 1, bool)]
+                inner = [inner, np.append(inner, present)]
+            cut += inner
+            missing_right += sides
+            feature += [np.full(len(c), d) for c in inner]
+        self._feature, self._cut = np.concatenate(feature), np.concatenate(cut)
+        self._missing_right = np.concatenate(missing_right)
+        order = np.lexsort((self._missing_right, self._cut, self._feature))
+        order = np.concatenate([[0], order[order != 0]])
+        self._feature, self._cut = self._feature[order], self._cut[order]
+        self._missing_right = self._missing_right[order]
+        self._binning = rows.binning
+        self._left = offset[self._feature] + self._cut
+        self._missing = offset[self._feature] + MISSING
+        self._last = offset[1] - 1
+        bins = "exact ranks" if rows.binning.exact else f"{n_bins.max() - 1} bins"
+        self.hypothesis_class = f"stumps on {bins}"
+
+    def price(self, rows: LocalRows, V: NDArray[np.int64]) -> StumpPrices:
+        """Edges of every stump, from one pass over the rows."""
+        sums = rows.sum(Block.prefix_sums, V)
+        left = sums[self._left]
+        left[0] = 0  # the constant has all rows on its right
+        total = sums[self._last] + sums[MISSING]
+        left[~self._missing_right] += sums[self._missing[~self._missing_right]]
+        return StumpPrices(self, total - 2 * left)
+
+    def stump(self, candidate: int, sign: int) -> Stump:
+        """The candidate as a hypothesis on raw values."""
+        d, b = int(self._feature[candidate]), int(self._cut[candidate])
+        cuts = self._binning.cuts[d]
+        if candidate == 0:
+            threshold = -np.inf
+        else:
+            threshold = float(cuts[b - 1]) if b <= len(cuts) else np.inf
+        return Stump(d, threshold, sign, bool(self._missing_right[candidate]), candidate)
+
+
+class StumpPrices:
+    """``edges[j, k]``: the sum of ``V[:, k] h_j`` for candidate j with the sign +1, exact."""
+
+    def __init__(self, oracle: StumpOracle, A: NDArray[np.int64]) -> None:
+        self._oracle, self._A = oracle, A
+
+    def best(self, W: NDArray[Any] | None) -> list[tuple[Stump, float]]:
+        """The best stump for each column; the first candidate on a tie."""
+        A = self._A if W is None else self._A @ W.astype(np.int64)
+        chosen = np.abs(A).argmax(axis=0)
+        edges = A[chosen, np.arange(A.shape[1])]
+        return [
+            (self._oracle.stump(int(j), 1 if e >= 0 else -1), float(abs(e)))
+            for j, e in zip(chosen, edges, strict=True)
+        ]
+
+    def learned(self) -> tuple[Stump, NDArray[np.int8], float]:
+        """The best stump and code together.
+
+        For one h the best m in {-1, +1}^C is ``sign a(h)`` with the edge ``sum_c |a_c(h)|``, so
+        a maximum over stumps of that sum is the maximum over all stumps and all codes.
+        """
+        edges = np.abs(self._A).sum(axis=1)
+        j = int(edges.argmax())
+        code = np.where(self._A[j] >= 0, 1, -1).astype(np.int8)
+        return self._oracle.stump(j, 1), code, float(edges[j])
+
+    def edges(self, columns: list[Column]) -> Vector:
+        """Edges of earlier columns, looked up in the table."""
+        candidate, sign = np.moveaxis(np.stack([c.candidates for c in columns]), 2, 0)
+        if columns[0].code is None:
+            edges = (sign * self._A[candidate, np.arange(self._A.shape[1])]).sum(axis=1)
+        else:
+            codes = np.array([c.code for c in columns], dtype=np.int64)
+            edges = sign[:, 0] * (codes * self._A[candidate[:, 0]]).sum(axis=1)
+        return edges.astype(float)

@@ -1,0 +1,1 @@
+"""Blocks of training rows: binning, and sums over them."""

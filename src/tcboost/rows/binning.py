@@ -1,0 +1,74 @@
+"""Features as small integers: exact ranks, or weighted quantiles of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Vector = NDArray[np.float64]
+
+MISSING = 0  # the bin of NaN; values are in the bins 1, 2, ...
+_MAX_RANKS = 65_535  # with the missing bin, what 16 bits hold
+
+
+@dataclass(frozen=True)
+class Binning:
+    """Cuts between bins, ascending, for every feature.
+
+    A value x lies in bin ``1 + (number of cuts below x)``, so ``bin > b`` on the training
+    data and ``x > cuts[b - 1]`` on new data are the same question.
+    """
+
+    cuts: tuple[Vector, ...]
+    exact: bool
+
+    @property
+    def n_bins(self) -> NDArray[np.int64]:
+        """Bins of each feature, the missing one included."""
+        return np.array([len(c) + 2 for c in self.cuts], dtype=np.int64)
+
+    def transform(self, X: Vector) -> NDArray[Any]:
+        """Bins of the values, by columns, in the smallest integer type that holds them."""
+        largest = int(self.n_bins.max()) - 1
+        bins = np.empty(X.shape, dtype=np.min_scalar_type(largest), order="F")
+        for d, cuts in enumerate(self.cuts):
+            bins[:, d] = 1 + np.searchsorted(cuts, X[:, d], side="left")
+        bins[np.isnan(X)] = MISSING
+        return bins
+
+
+def fit_binning(X: Vector, weight: Vector, max_bins: int | str | None) -> Binning:
+    """Choose the cuts: between all distinct values, or `max_bins` weighted quantiles.
+
+    ``"auto"`` is exact up to 65,535 distinct values of a feature and cuts that many quantiles
+    beyond; ``None`` is always exact.
+    """
+    if max_bins is None:
+        limit = len(X) + 1
+    else:
+        limit = _MAX_RANKS if isinstance(max_bins, str) else int(max_bins)
+    cuts, exact = [], True
+    for x in X.T:
+        seen = ~np.isnan(x)
+        values, inverse = np.unique(x[seen], return_inverse=True)
+        if len(values) <= limit:
+            ends = np.arange(len(values) - 1)
+        else:
+            exact = False
+            cumulated = np.cumsum(np.bincount(inverse, weights=weight[seen]))
+            targets = cumulated[-1] * np.arange(1, limit) / limit
+            # A hair below the target, so that rounding does not decide where a bin ends.
+            ends = np.unique(np.searchsorted(cumulated, targets * (1 - 1e-12)))
+            ends = ends[ends < len(values) - 1]
+        cuts.append(_between(values, ends) if len(values) else np.empty(0))
+    return Binning(tuple(cuts), exact)
+
+
+def _between(values: Vector, ends: NDArray[np.intp]) -> Vector:
+    """A number t with ``values[e] <= t < values[e + 1]`` for every e, in the middle if it can."""
+    low, high = values[ends], values[ends + 1]
+    middle = low / 2 + high / 2  # halves first: the sum may overflow
+    return np.where((low <= middle) & (middle < high), middle, low)

@@ -1,0 +1,118 @@
+"""The training rows, in a canonical order and in fixed blocks.
+
+Whatever boosting asks of the data is a sum over rows, or a value per row. `LocalRows` answers
+from memory; a cluster answers the same two calls, `sum` and `map`, with its blocks elsewhere,
+because a kernel sees one block at a time and integer sums are exact in any order.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._core import prefix_sums
+from .binning import Binning, fit_binning
+
+Vector = NDArray[np.float64]
+
+_BLOCK = 1 << 16
+
+
+@dataclass(frozen=True)
+class Block:
+    """Consecutive rows: their bins, and which rows they are."""
+
+    bins: NDArray[Any]
+    rows: slice
+    offset: NDArray[np.int64]
+    n_threads: int
+
+    def prefix_sums(self, V: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Kernel: sums of V by feature, cumulated over bins (``cpp/histogram.hpp``)."""
+        return prefix_sums(self.bins, np.ascontiguousarray(V), self.offset, self.n_threads)
+
+
+class LocalRows:
+    """Rows in memory.
+
+    Equal rows of equal class are merged, their weights added, and the rest is ordered by a
+    hash of the content: a fit sees the same rows in the same order however the data were
+    ordered, and however often all of them were repeated.
+    """
+
+    def __init__(
+        self,
+        X: Vector,
+        y: NDArray[np.intp],
+        weight: Vector,
+        max_bins: int | str | None,
+        n_jobs: int | None,
+    ) -> None:
+        order, starts = _canonical_groups(X, y, weight)
+        self.X: Vector = X[order[starts]]
+        self.y: NDArray[np.intp] = y[order[starts]]
+        merged = np.add.reduceat(weight[order], starts)
+        self.weight: Vector = merged / math.fsum(merged)
+        self.binning: Binning = fit_binning(self.X, self.weight, max_bins)
+        bins = self.binning.transform(self.X)
+        offset = np.concatenate([[0], np.cumsum(self.binning.n_bins)])
+        n_threads = effective_n_jobs(n_jobs)
+        self.blocks = [
+            Block(
+                np.asfortranarray(bins[i : i + _BLOCK]), slice(i, i + _BLOCK), offset, n_threads
+            )
+            for i in range(0, len(bins), _BLOCK)
+        ]
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    def sum(self, kernel: Callable[..., Any], *aligned: NDArray[Any]) -> Any:
+        """Add up ``kernel(block, *values of its rows)`` over the blocks."""
+        return sum(self.map(kernel, *aligned))
+
+    def map(self, kernel: Callable[..., Any], *aligned: NDArray[Any]) -> list[Any]:
+        """``kernel(block, *values of its rows)`` for each block."""
+        return [kernel(b, *(a[b.rows] for a in aligned)) for b in self.blocks]
+
+
+def effective_n_jobs(n_jobs: int | None) -> int:
+    """Threads to use; None and -1 mean all cores that this process may use."""
+    try:
+        cores = len(os.sched_getaffinity(0))
+    except AttributeError:  # not on this system
+        cores = os.cpu_count() or 1
+    if n_jobs is None:
+        return cores
+    return max(1, cores + 1 + n_jobs) if n_jobs < 0 else n_jobs
+
+
+def _canonical_groups(
+    X: Vector, y: NDArray[np.intp], weight: Vector
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """An order of the rows that depends on their content only, and where its groups start."""
+    bits = np.where(np.isnan(X), np.nan, X + 0.0).view(np.uint64)  # one NaN and one zero
+    first, second = _hash(bits, 0x9E3779B97F4A7C15), _hash(bits, 0xC2B2AE3D27D4EB4F)
+    order = np.lexsort((weight, y, second, first))
+    bits, y = bits[order], y[order]
+    # The content decides, not the hash: a collision would cost order, never correctness.
+    new = (bits[1:] != bits[:-1]).any(axis=1) | (y[1:] != y[:-1])
+    return order, np.concatenate([[0], 1 + np.flatnonzero(new)])
+
+
+def _hash(bits: NDArray[np.uint64], seed: int) -> NDArray[np.uint64]:
+    """A 64-bit hash of each row (multiply and shift, after every value)."""
+    h = np.full(len(bits), seed, dtype=np.uint64)
+    for column in bits.T:
+        h ^= column
+        h *= np.uint64(0xFF51AFD7ED558CCD)
+        h ^= h >> np.uint64(32)
+        h *= np.uint64(0xC4CEB9FE1A85EC53)
+        h ^= h >> np.uint64(29)
+    return h
