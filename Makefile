@@ -5,8 +5,8 @@ BIN := $(VENV)/bin
 
 .PHONY: demo test test-all lint bench clean
 
-# A non-editable build is what a user gets; it is redone when a source changes.
-SOURCES := pyproject.toml CMakeLists.txt $(shell find cpp src -type f -not -name '*.pyc')
+# Python sources are used in place; a change of the native core or of the settings reinstalls.
+SOURCES := pyproject.toml CMakeLists.txt $(wildcard cpp/*)
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
@@ -14,15 +14,12 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 
-# --no-deps --force-reinstall keeps what the first install brought.
 $(VENV)/demo.stamp: $(SOURCES) | $(BIN)/python
-	$(BIN)/python -m pip install --quiet '.[plot]'
-	$(BIN)/python -m pip install --quiet --no-deps --force-reinstall .
+	$(BIN)/python -m pip install --quiet -e '.[plot]'
 	@touch $@
 
 $(VENV)/test.stamp: $(SOURCES) | $(BIN)/python
-	$(BIN)/python -m pip install --quiet '.[test]'
-	$(BIN)/python -m pip install --quiet --no-deps --force-reinstall .
+	$(BIN)/python -m pip install --quiet -e '.[test]'
 	@touch $@ $(VENV)/demo.stamp
 
 demo: $(VENV)/demo.stamp

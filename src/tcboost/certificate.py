@@ -16,7 +16,7 @@ class Certificate:
     primal : float
         The training log-loss ``log mean exp(-margin)`` of the fitted model.
     dual : float
-        A lower bound on the log-loss of *any* combination of *all* columns of the class whose
+        A lower bound on the log-loss of *any* combination of *all* columns of the class, if its
         coefficients are nonnegative and sum to at most `theta`.
     gap : float
         ``primal - dual``; infinite where the weak learner gives no bound.
@@ -39,8 +39,8 @@ class Certificate:
                 "fitted, not searched, so nothing is proved about the best possible."
             )
         return (
-            f"The training log-loss {self.primal:.6g} is within {self.gap:.2g} of the best that "
-            f"any combination of {self.hypothesis_class} can reach with a budget of "
+            f"The training log-loss {self.primal:.6g} is within {self.gap:.2g} of the best "
+            f"that any combination of {self.hypothesis_class} can reach with a budget of "
             f"{self.theta:.6g}."
         )
 

@@ -96,7 +96,7 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator):
         self._keep(fit, corrector)
         return self
 
-    def _rows(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> LocalRows:
+    def _rows(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> LocalRows:
         """Validated data, in canonical order; sets `classes_`."""
         X, y = validate_data(
             self, X, y, dtype=np.float64, ensure_all_finite=False, ensure_min_samples=2
@@ -120,14 +120,14 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator):
     def _run(self, rows: LocalRows, seed: int) -> tuple[Fit, Corrector]:
         corrector: Corrector
         if self._totally_corrective:
-            theta = self.theta  # type: ignore[attr-defined]
+            theta = self.theta
             if isinstance(theta, str):
                 theta = stagewise_theta(self._task(rows, seed), self.max_iter)
             corrector = TotallyCorrective(
                 rows.weight,
                 self._margin(len(self.classes_)).width,
                 float(theta),
-                self.tol,  # type: ignore[attr-defined]
+                self.tol,
             )
         else:
             corrector = StageWise(rows.weight, self._margin(len(self.classes_)).width)
@@ -160,17 +160,16 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator):
         self.certificate_ = fit.certificate
         self.history_ = fit.history
         if self._pairwise:
-            codes = [c.code for c in fit.columns]
-            empty = np.empty((len(self.classes_), 0), dtype=np.int8)
-            self.coding_matrix_ = np.column_stack([empty, *codes])
+            codes = np.array([c.code for c in fit.columns], dtype=np.int8)
+            self.coding_matrix_ = codes.reshape(-1, len(self.classes_)).T
         else:
             self.coding_matrix_ = coding_matrix(self.coding, len(self.classes_))
         solution = getattr(corrector, "solution", None)
         if solution is not None and solution.status != "optimal":
             warnings.warn(
                 f"the restricted master was solved to a gap of {solution.gap:.2g} only (status "
-                f"{solution.status!r}); the certificate takes that into account. A smaller theta "
-                "or a larger tol would help.",
+                f"{solution.status!r}); the certificate takes that into account. A smaller "
+                "theta or a larger tol would help.",
                 ConvergenceWarning,
                 stacklevel=3,
             )
@@ -188,9 +187,9 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator):
             For two classes the score of the second less that of the first.
         """
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, ensure_all_finite=False, reset=False)
-        self._check_values(X)
-        scores = self._ensemble().scores(X)
+        rows = validate_data(self, X, dtype=np.float64, ensure_all_finite=False, reset=False)
+        self._check_values(rows)
+        scores = self._ensemble().scores(rows)
         return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
@@ -237,6 +236,6 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator):
 
 
 THETA_CONSTRAINTS: dict[str, list[Any]] = {
-    "theta": [StrOptions({"stagewise"}), Interval(Real, 0, None, closed="neither")],
-    "tol": [Interval(Real, 0, None, closed="neither")],
+    "theta": [StrOptions({"stagewise"}), Interval(Real, 0, np.inf, closed="neither")],
+    "tol": [Interval(Real, 0, np.inf, closed="neither")],
 }

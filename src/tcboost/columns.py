@@ -49,7 +49,7 @@ class FixedCode:
         self.hypothesis_class = f"{oracle.hypothesis_class}, one for every bit of the code"
 
     def choose(self, prices: Prices, floor: float) -> Priced:
-        """The best hypothesis of each bit: their edges add up to the best edge of all tuples."""
+        """The best hypothesis of each bit: their edges add up to the best of all tuples."""
         hypotheses, edges = zip(*prices.best(None), strict=True)
         edge = float(sum(edges))
         column = Column(hypotheses) if edge > floor else None

@@ -14,7 +14,7 @@ _BITS = 60  # the dual weights sum to at most 2**60: no sum of them can overflow
 
 @dataclass(frozen=True)
 class DualWeights:
-    """A distribution over the margins, in integers: the weight of (i, k) is ``u[i, k] / total``.
+    """A distribution over the margins in integers: (i, k) has the weight ``u[i, k] / total``.
 
     Integer sums are exact, so prices do not depend on the order of the rows. Any distribution
     gives a valid dual bound, this rounded one too.

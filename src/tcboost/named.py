@@ -104,7 +104,7 @@ class AdaBoostECC(BoostingClassifier):
     """AdaBoost.ECC, Algorithm 2 of the paper: stage-wise, with a code grown by columns.
 
     Each round draws a code column m, adds one weak hypothesis, and thereby descends on
-    ``sum_i sum_{c != y_i} exp(-(F_{y_i}(x_i) - F_c(x_i)))`` with ``F_c = sum_t w_t m_t[c] h_t``.
+    ``sum_i sum_{c != y_i} exp(-(F_{y_i}(x_i) - F_c(x_i)))``, ``F_c = sum_t w_t m_t[c] h_t``.
 
     Parameters
     ----------
@@ -205,8 +205,8 @@ class MultiBoostMO(BoostingClassifier):
         The coding matrix M of -1 and +1: error-correcting (exhaustive for up to 7 classes),
         one-versus-rest, or your own.
     theta : float or "stagewise", default="stagewise"
-        The budget of the coefficients. "stagewise" runs AdaBoost.MO first, for as many rounds, and
-        takes the sum of its coefficients.
+        The budget of the coefficients. "stagewise" runs AdaBoost.MO first, for as many rounds,
+        and takes the sum of its coefficients.
     max_iter : int, default=100
         The number of rounds T, at the most.
     weak_learner : {"stump", "lda"} or classifier, default="stump"
@@ -309,8 +309,8 @@ class MultiBoostECC(BoostingClassifier):
         A code column drawn in each round, as in the paper, or the one that together with its
         stump has the largest edge of all.
     theta : float or "stagewise", default="stagewise"
-        The budget of the coefficients. "stagewise" runs AdaBoost.ECC first, for as many rounds, and
-        takes the sum of its coefficients.
+        The budget of the coefficients. "stagewise" runs AdaBoost.ECC first, for as many rounds,
+        and takes the sum of its coefficients.
     max_iter : int, default=100
         The number of rounds T, at the most.
     weak_learner : {"stump", "lda"} or classifier, default="stump"

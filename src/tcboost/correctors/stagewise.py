@@ -16,7 +16,7 @@ class StageWise:
 
     The paper does not say what happens at a weighted error of 0. Here an error counts as at
     least ``1 / (2 N K)``, half of what one wrong margin weighs at the start (N is the effective
-    number of rows, ``1 / sum s_i^2``). At 1/2 or above there is nothing to gain, and the run ends.
+    number of rows, ``1 / sum s_i^2``). At 1/2 or above there is nothing to gain: the run ends.
     """
 
     def __init__(self, weight: Vector, width: int) -> None:

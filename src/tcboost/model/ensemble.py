@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,11 +38,12 @@ class Ensemble:
 
     def _add_stumps(self, X: Vector, active: list[tuple[Column, float]], F: Vector) -> None:
         """All stumps at once, some rows at a time."""
-        stumps = [[h for h in c.hypotheses] for c, _ in active]
-        feature = np.array([[h.feature for h in row] for row in stumps])  # type: ignore[attr-defined]
-        threshold = np.array([[h.threshold for h in row] for row in stumps])  # type: ignore[attr-defined]
-        missing = np.array([[h.missing_right for h in row] for row in stumps])  # type: ignore[attr-defined]
-        value = np.array([[w * h.sign for h in c.hypotheses] for c, w in active])  # type: ignore[attr-defined]
+        stumps: list[list[Any]] = [list(c.hypotheses) for c, _ in active]
+        feature = np.array([[h.feature for h in row] for row in stumps])
+        threshold = np.array([[h.threshold for h in row] for row in stumps])
+        missing = np.array([[h.missing_right for h in row] for row in stumps])
+        sign = np.array([[h.sign for h in row] for row in stumps])
+        value = sign * np.array([[w] for _, w in active])
         has_missing = bool(np.isnan(X).any())
         step = max(1, _CELLS // feature.size)
         for i in range(0, len(X), step):

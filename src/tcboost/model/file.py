@@ -51,7 +51,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     True
     """
     check_is_fitted(model)
-    arrays = _columns_to_arrays(model.estimators_)
+    arrays: dict[str, Any] = _columns_to_arrays(model.estimators_)
     arrays["w"], arrays["M"] = model.estimator_weights_, model.coding_matrix_
     arrays["classes"] = _plain(model.classes_, "classes")
     if hasattr(model, "feature_names_in_"):
@@ -72,11 +72,12 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
         "certificate": asdict(model.certificate_),
         "classes_are_objects": model.classes_.dtype == object,
     }
+    arrays["header"] = np.array(json.dumps(header))
     target = Path(path)
     partial = target.with_name(target.name + ".partial")
     try:
         with open(partial, "wb") as file:
-            np.savez_compressed(file, header=np.array(json.dumps(header)), **arrays)
+            np.savez_compressed(file, **arrays)
         os.replace(partial, target)
     finally:
         partial.unlink(missing_ok=True)
@@ -154,9 +155,8 @@ def _columns_to_arrays(columns: list[Column]) -> dict[str, NDArray[Any]]:
             "a model file holds stumps or linear discriminants; a model whose weak_learner is "
             "another classifier can be pickled instead"
         )
-    names = ("feature", "threshold", "sign", "missing_right")
-    if kinds == {Discriminant}:
-        names = ("coef", "threshold", "sign")
+    own = ["coef"] if kinds == {Discriminant} else ["feature", "missing_right"]
+    names = [*own, "threshold", "sign"]
     return {n: np.array([[getattr(h, n) for h in row] for row in hypotheses]) for n in names}
 
 

@@ -25,5 +25,5 @@ __all__ = [
 def make_oracle(weak_learner: Any, rows: LocalRows, rng: np.random.RandomState) -> Oracle:
     """The oracle of the parameter `weak_learner`."""
     if isinstance(weak_learner, str):
-        return {"stump": StumpOracle, "lda": LDAOracle}[weak_learner](rows)
+        return StumpOracle(rows) if weak_learner == "stump" else LDAOracle(rows)
     return ClassifierOracle(rows, weak_learner, rng)

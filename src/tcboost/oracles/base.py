@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
@@ -48,8 +49,8 @@ class Column:
 class Prices(Protocol):
     """What an oracle knows about all its hypotheses under one V."""
 
-    def best(self, W: NDArray[Any] | None) -> list[tuple[Hypothesis, float]]:
-        """For each column v of ``V @ W`` (of V without W): the h of largest ``v . h``, and it."""
+    def best(self, W: NDArray[Any] | None) -> Sequence[tuple[Hypothesis, float]]:
+        """For each column v of ``V @ W`` (or of V): the h of largest ``v . h``, and that."""
 
     def learned(self) -> tuple[Hypothesis, NDArray[np.int8], float]:
         """The best h and code in {-1, +1}^C together, and their edge; of exact oracles only."""

@@ -20,7 +20,7 @@ from .base import Column, Hypothesis, Vector
 
 @dataclass(frozen=True)
 class Discriminant:
-    """``sign`` where ``x . coef > threshold``, else ``-sign``."""
+    """``sign`` where ``x . coef > threshold``, else ``-sign``; constant if that is ``-inf``."""
 
     coef: Vector
     threshold: float
@@ -68,7 +68,7 @@ class _FittedOracle:
 
 
 class LDAOracle(_FittedOracle):
-    """Fisher's linear discriminant of the weighted rows, cut where the weighted error is least."""
+    """Fisher's linear discriminant, weighted, cut where the weighted error is least."""
 
     hypothesis_class = "linear discriminants"
 
@@ -92,7 +92,12 @@ class LDAOracle(_FittedOracle):
         if not direction.any():
             direction = means[0] - means[1]
         coef = direction / self._scale
-        threshold, sign = best_cut(self._rows.X @ coef, v)
+        X = self._rows.X
+        # What rounding may do to a projection; a cut must not depend on it.
+        resolution = (
+            (len(coef) + 8) * np.finfo(float).eps * float((np.abs(X) @ np.abs(coef)).max())
+        )
+        threshold, sign = best_cut(X @ coef, v, resolution)
         return Discriminant(coef, threshold, sign)
 
 
@@ -135,7 +140,7 @@ class FittedPrices:
         X = self._oracle._rows.X
         if not ((v > 0).any() and (v < 0).any()):  # one label only: a constant hypothesis
             sign = 1 if v.sum() >= 0 else -1
-            return Discriminant(np.zeros(X.shape[1]), -1.0, sign), float(abs(v.sum()))
+            return Discriminant(np.zeros(X.shape[1]), -np.inf, sign), float(abs(v.sum()))
         h = self._oracle.fit(v / float(np.abs(v).max()))
         edge = int(v @ h.predict(X).astype(np.int64))
         return (h if edge >= 0 else replace(h, sign=-h.sign)), float(abs(edge))
@@ -149,17 +154,19 @@ class FittedPrices:
         return np.array([float((self._V * o).sum()) for o in self._oracle.outputs(columns)])
 
 
-def best_cut(projection: Vector, v: Vector) -> tuple[float, int]:
-    """Threshold and sign of the largest ``sum v_i h_i``, h being +1 above the threshold."""
+def best_cut(projection: Vector, v: Vector, resolution: float = 0.0) -> tuple[float, int]:
+    """Threshold and sign of the largest ``sum v_i h_i``, h being +1 above the threshold.
+
+    No cut is made between values that differ by no more than `resolution`.
+    """
     order = np.argsort(projection, kind="stable")
     p = projection[order]
     above = v.sum() - np.concatenate([[0.0], np.cumsum(v[order])])  # of rows k, k + 1, ...
-    edge = 2 * above - v.sum()
-    possible = np.concatenate([[True], p[1:] > p[:-1], [False]])  # not between equal values
+    edge = (2 * above - v.sum())[:-1]
+    possible = np.concatenate([[True], np.diff(p) > resolution])
     k = int(np.argmax(np.where(possible, np.abs(edge), -1.0)))
-    if k == 0:
-        threshold = float(np.nextafter(p[0], -np.inf))
-    else:
-        middle = p[k - 1] / 2 + p[k] / 2
-        threshold = float(middle if p[k - 1] <= middle < p[k] else p[k - 1])
-    return threshold, 1 if edge[k] >= 0 else -1
+    sign = 1 if edge[k] >= 0 else -1
+    if k == 0:  # a constant hypothesis
+        return -np.inf, sign
+    middle = p[k - 1] / 2 + p[k] / 2
+    return float(middle if p[k - 1] <= middle < p[k] else p[k - 1]), sign

@@ -42,28 +42,23 @@ class StumpOracle:
         n_bins = rows.binning.n_bins
         offset = np.concatenate([[0], np.cumsum(n_bins)])
         counts = rows.sum(Block.prefix_sums, np.ones((len(rows), 1), np.int64))[:, 0]
-        # One candidate a row: its feature, the last bin on its left, the side of the missing.
-        # The order decides ties: the constant first, then by feature, cut and side.
-        feature, cut, missing_right = [[0]], [[0]], [[True]]
-        for d, cuts in enumerate(rows.binning.cuts):
-            inner = np.arange(1, len(cuts) + 1)
-            if counts[offset[d] + MISSING] == 0:
-                left = counts[offset[d] + inner]
-                sides = [left * 2 < len(rows)]  # a missing value in new data: the larger side
-                inner = [inner]
-            else:
-                present = len(cuts) + 1  # all values on the left, the missing on the right
-                sides = [np.zeros(len(inner), bool), np.ones(len(inner) + 1, bool)]
-                inner = [inner, np.append(inner, present)]
-            cut += inner
-            missing_right += sides
-            feature += [np.full(len(c), d) for c in inner]
+        # A candidate is a feature, the last bin on its left and the side of the missing values.
+        # Their order decides ties: the constant first, then by feature, cut and side.
+        feature: list[Any] = [[0]]
+        cut: list[Any] = [[0]]
+        missing_right: list[Any] = [[True]]
+        for d, n_cuts in enumerate(n_bins - 2):
+            inner = np.arange(1, n_cuts + 1)
+            if counts[offset[d] + MISSING] > 0:
+                # Last of all: every value on the left, the missing ones on the right.
+                cut.append(np.append(np.repeat(inner, 2), n_cuts + 1))
+                missing_right.append(np.append(np.tile([False, True], n_cuts), True))
+            else:  # a missing value in new data goes to the larger side
+                cut.append(inner)
+                missing_right.append(2 * counts[offset[d] + inner] < len(rows))
+            feature.append(np.full(len(cut[-1]), d))
         self._feature, self._cut = np.concatenate(feature), np.concatenate(cut)
         self._missing_right = np.concatenate(missing_right)
-        order = np.lexsort((self._missing_right, self._cut, self._feature))
-        order = np.concatenate([[0], order[order != 0]])
-        self._feature, self._cut = self._feature[order], self._cut[order]
-        self._missing_right = self._missing_right[order]
         self._binning = rows.binning
         self._left = offset[self._feature] + self._cut
         self._missing = offset[self._feature] + MISSING

@@ -68,7 +68,7 @@ def fit_binning(X: Vector, weight: Vector, max_bins: int | str | None) -> Binnin
 
 
 def _between(values: Vector, ends: NDArray[np.intp]) -> Vector:
-    """A number t with ``values[e] <= t < values[e + 1]`` for every e, in the middle if it can."""
+    """For every e the middle of ``values[e]`` and ``values[e + 1]``, kept below the latter."""
     low, high = values[ends], values[ends + 1]
     middle = low / 2 + high / 2  # halves first: the sum may overflow
     return np.where((low <= middle) & (middle < high), middle, low)

@@ -84,6 +84,8 @@ class LocalRows:
 
 def effective_n_jobs(n_jobs: int | None) -> int:
     """Threads to use; None and -1 mean all cores that this process may use."""
+    if n_jobs == 0:
+        raise ValueError("n_jobs must not be 0; None means all cores")
     try:
         cores = len(os.sched_getaffinity(0))
     except AttributeError:  # not on this system
