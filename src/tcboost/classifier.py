@@ -103,11 +103,11 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator):
         )
         self._check_values(X)
         check_classification_targets(y)
+        if sample_weight is not None and not np.any(np.asarray(sample_weight)):
+            raise ValueError("sample_weight is zero for every row")
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
         if (weight < 0).any():
-            raise ValueError("Negative values in data passed to `sample_weight`")
-        if not weight.any():
-            raise ValueError("sample_weight is zero for every row")
+            raise ValueError("sample_weight must not be negative")
         kept = weight > 0
         self.classes_, labels = np.unique(y[kept], return_inverse=True)
         if len(self.classes_) < 2:

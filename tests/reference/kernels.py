@@ -1,0 +1,136 @@
+"""Naive twins of the kernels and searches: plain loops, exact arithmetic, no cleverness."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+
+from .algorithms import Array, Ints, thresholds
+
+
+def prefix_sums(bins: npt.NDArray[np.unsignedinteger], V: Ints, offset: Ints) -> list[list[int]]:
+    """Row offset[d] + b holds the sum of V over the rows with 1 <= bins[i, d] <= b.
+
+    Row offset[d] holds the sum over bin 0, the missing values.
+    """
+    n, n_features = bins.shape
+    out = []
+    for d in range(n_features):
+        for b in range(int(offset[d + 1] - offset[d])):
+            total = [0] * V.shape[1]
+            for i in range(n):
+                x = int(bins[i, d])
+                if (x == 0) if b == 0 else (1 <= x <= b):
+                    total = [t + int(v) for t, v in zip(total, V[i], strict=True)]
+            out.append(total)
+    return out
+
+
+def ranks(x: Array) -> list[int]:
+    """The place of each value among the distinct ones, from 1; 0 for NaN."""
+    distinct = sorted({v for v in x.tolist() if v == v})
+    return [0 if v != v else 1 + distinct.index(v) for v in x.tolist()]
+
+
+def quantile_ends(x: Array, weight: Ints, n_bins: int) -> list[int]:
+    """The ranks after which a bin ends, in fractions: integer weights only.
+
+    Bin k ends with the first value whose cumulated weight reaches k / n_bins of the total.
+    Nothing ends with the last value, which has no cut above it.
+    """
+    rank = ranks(x)
+    mass = [Fraction(0)] * max(rank)
+    for r, w in zip(rank, weight.tolist(), strict=True):
+        if r > 0:
+            mass[r - 1] += Fraction(w)
+    cumulated = list(itertools.accumulate(mass))
+    ends = set()
+    for k in range(1, n_bins):
+        target = cumulated[-1] * Fraction(k, n_bins)
+        ends.add(1 + next(j for j, c in enumerate(cumulated) if c >= target))
+    return sorted(ends - {len(mass)})
+
+
+@dataclass(frozen=True)
+class MissingStump:
+    """h(x) = +1 if x_feature > threshold, or if it is NaN and goes right; else -1."""
+
+    feature: int
+    threshold: float
+    missing_right: bool
+
+    def predict(self, X: Array) -> Ints:
+        values = X[:, self.feature].tolist()
+        right = [self.missing_right if v != v else v > self.threshold for v in values]
+        return np.array([1 if r else -1 for r in right])
+
+
+def all_missing_stumps(X: Array) -> list[MissingStump]:
+    """Every stump of sign +1, with the missing values on either side."""
+    stumps = []
+    for d in range(X.shape[1]):
+        x = X[:, d]
+        cuts = [*thresholds(x[~np.isnan(x)]), math.inf]
+        stumps += [MissingStump(d, t, side) for t in cuts for side in (False, True)]
+    return stumps
+
+
+def largest_edge(X: Array, v: Ints) -> int:
+    """The largest abs(sum_i v_i h(x_i)) over all stumps."""
+    return max(abs(edge(h.predict(X), v)) for h in all_missing_stumps(X))
+
+
+def largest_coded_edge(X: Array, V: Ints) -> int:
+    """The largest sum_ic V_ic m_c h(x_i) over all stumps and all 2^C codes m."""
+    best = 0
+    for h in all_missing_stumps(X):
+        a = [edge(h.predict(X), V[:, c]) for c in range(V.shape[1])]
+        for m in itertools.product((1, -1), repeat=len(a)):
+            best = max(best, sum(x * y for x, y in zip(m, a, strict=True)))
+    return best
+
+
+def edge(h: Ints, v: Ints) -> int:
+    """sum_i v_i h_i, in unbounded integers."""
+    return sum(int(a) * int(b) for a, b in zip(h.tolist(), v.tolist(), strict=True))
+
+
+def largest_cut(p: Array, v: Array, resolution: float = 0.0) -> Fraction:
+    """The largest abs(sum_i v_i h_i), h_i = +1 where p_i is above a cut, -1 below it.
+
+    The cuts are the constant one and those between neighbours further apart than resolution.
+    """
+    exact = [Fraction(x) for x in v.tolist()]
+    values = p.tolist()
+    best = abs(sum(exact))
+    for low, high in itertools.pairwise(sorted(values)):
+        if high - low > resolution:
+            signed = (w if x >= high else -w for x, w in zip(values, exact, strict=True))
+            best = max(best, abs(sum(signed)))
+    return best
+
+
+def fisher_direction(X: Array, v: Array) -> Array:
+    """The inverse of the pooled scatter times the difference of the means, weighted by abs(v).
+
+    Positive v is the one class, negative v the other.
+    """
+    D = X.shape[1]
+    means = []
+    for sign in (1, -1):
+        rows = [i for i in range(len(v)) if sign * v[i] > 0]
+        total = math.fsum(abs(v[i]) for i in rows)
+        means.append(
+            [math.fsum(abs(v[i]) * X[i, d] for i in rows) / total for d in range(D)]
+        )
+    centred = np.array([X[i] - means[0 if v[i] > 0 else 1] for i in range(len(v))])
+    scatter = np.empty((D, D))
+    for a in range(D):
+        for b in range(D):
+            scatter[a, b] = math.fsum(np.abs(v) * centred[:, a] * centred[:, b])
+    return np.linalg.solve(scatter, np.subtract(*means))

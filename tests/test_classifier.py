@@ -1,0 +1,243 @@
+"""The estimators as scikit-learn's users meet them."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.datasets import load_iris, load_wine
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
+
+import tcboost
+from tcboost import AdaBoostECC, AdaBoostMO, MultiBoostECC, MultiBoostMO
+from tcboost.correctors import master
+
+ALL = [AdaBoostMO, AdaBoostECC, MultiBoostMO, MultiBoostECC]
+CORRECTIVE = [MultiBoostMO, MultiBoostECC]
+IRIS = load_iris(return_X_y=True)
+
+
+@parametrize_with_checks([cls() for cls in ALL] + [cls(weak_learner="lda") for cls in ALL])
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cls", ALL)
+@pytest.mark.parametrize("learner", [DecisionTreeClassifier(max_depth=2), GaussianNB()])
+def test_scikit_learn_checks_with_any_weak_learner(cls, learner):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # those of the weak learner on absurd data
+        check_estimator(cls(weak_learner=learner, max_iter=20))
+
+
+@pytest.mark.parametrize("cls", ALL)
+@pytest.mark.parametrize("learner", ["stump", "lda", DecisionTreeClassifier(max_depth=2)])
+def test_every_algorithm_with_every_weak_learner(cls, learner):
+    model = cls(weak_learner=learner, max_iter=15, random_state=0).fit(*IRIS)
+    assert model.score(*IRIS) >= 0.96
+    assert np.isfinite(model.certificate_.gap) == (learner == "stump")
+    assert model.estimator_weights_.shape == (model.n_iter_,)
+    assert model.theta_ >= model.estimator_weights_.sum() * (1 - 1e-12)
+    again = clone(model).fit(*IRIS)
+    assert_array_equal(again.decision_function(IRIS[0]), model.decision_function(IRIS[0]))
+
+
+@pytest.mark.parametrize("cls", CORRECTIVE)
+def test_stagewise_theta_is_the_sum_of_the_stage_wise_coefficients(cls):
+    stage_wise = {MultiBoostMO: AdaBoostMO, MultiBoostECC: AdaBoostECC}[cls]
+    model = cls(max_iter=20, random_state=3).fit(*IRIS)
+    other = stage_wise(max_iter=20, random_state=3).fit(*IRIS)
+    assert model.theta_ == other.estimator_weights_.sum() == other.theta_
+    assert model.history_["loss"][-1] <= other.history_["loss"][-1]
+
+
+def test_two_classes_reduce_to_binary_adaboost():
+    """With one bit or one pair both are AdaBoost; the pairwise margins are twice as large."""
+    X, y = load_wine(return_X_y=True)
+    X, y = X[y > 0], y[y > 0]
+    mo = AdaBoostMO(max_iter=15).fit(X, y)
+    ecc = AdaBoostECC(max_iter=15, random_state=0).fit(X, y)
+    F = np.zeros(len(y))
+    for w, column in zip(mo.estimator_weights_, mo.estimators_, strict=True):
+        h, label = column.outputs(X)[:, 0], 2 * y - 3
+        u = np.exp(-label * F)
+        error = u[h != label].sum() / u.sum()
+        assert w == pytest.approx(np.log((1 - error) / error) / 2)
+        F += w * h
+    assert_allclose(mo.decision_function(X), 2 * F, atol=1e-9)
+    assert_allclose(ecc.estimator_weights_, mo.estimator_weights_ / 2, rtol=1e-12)
+    assert_allclose(mo.decision_function(X), 2 * ecc.decision_function(X), atol=1e-9)
+    corrective = [
+        cls(theta=t, max_iter=30) for cls, t in ((MultiBoostMO, 4), (MultiBoostECC, 2))
+    ]
+    losses = [m.fit(X, y).certificate_.primal for m in corrective]
+    assert losses[0] == pytest.approx(losses[1], abs=1e-3)
+    assert corrective[0].decision_function(X).shape == (len(y),)
+
+
+@pytest.mark.parametrize("cls", CORRECTIVE)
+@pytest.mark.parametrize("theta", [1e-3, 1.0, 1e3, 1e6])
+def test_any_budget_is_handled(cls, theta):
+    model = cls(theta=theta, max_iter=10, random_state=0).fit(*IRIS)
+    assert np.isfinite(model.certificate_.gap)
+    assert np.isfinite(model.decision_function(IRIS[0])).all()
+    assert model.estimator_weights_.sum() <= theta * (1 + 1e-9)
+
+
+def test_a_master_that_is_not_solved_is_told(monkeypatch):
+    monkeypatch.setattr(master, "_MAX_ITER", 1)
+    with pytest.warns(ConvergenceWarning, match="restricted master"):
+        model = MultiBoostMO(theta=20.0, max_iter=10).fit(*IRIS)
+    assert model.certificate_.gap > 1e-4
+
+
+@pytest.mark.parametrize("cls", ALL)
+def test_constant_features_are_handled(cls):
+    X = np.column_stack([IRIS[0][:, 2:], np.ones(150), np.full(150, np.nan)])
+    model = cls(max_iter=10, random_state=0).fit(X, IRIS[1])
+    used = {
+        h.feature for c in model.estimators_ for h in c.hypotheses if np.isfinite(h.threshold)
+    }
+    assert used <= {0, 1}
+    flat = cls(max_iter=5, random_state=0).fit(np.ones((9, 2)), [0, 0, 0, 0, 1, 1, 1, 2, 2])
+    assert_array_equal(flat.predict(np.zeros((2, 2))), [0, 0])  # the most frequent class
+    balanced = cls(max_iter=5, random_state=0).fit(np.ones((4, 1)), [0, 0, 1, 1])
+    assert balanced.n_iter_ == 0
+    assert balanced.predict([[1.0]]).shape == (1,)
+
+
+@pytest.mark.parametrize("cls", ALL)
+def test_missing_values_are_a_value(cls):
+    X, y = IRIS[0].copy(), IRIS[1]
+    X[y == 1, 0] = np.nan  # whether it is missing tells the class
+    model = cls(max_iter=10, random_state=0).fit(X[:, :1], y)
+    assert (model.predict(X[y == 1, :1]) == 1).all()
+
+
+def test_names_and_strings():
+    X = pd.DataFrame(IRIS[0], columns=["sl", "sw", "pl", "pw"])
+    y = np.array(["setosa", "versicolor", "virginica"])[IRIS[1]]
+    model = MultiBoostECC(max_iter=15, random_state=0).fit(X, y)
+    assert list(model.feature_names_in_) == list(X.columns)
+    assert set(model.predict(X)) == set(y)
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(X.rename(columns={"sl": "other"}))
+
+
+def test_in_scikit_learns_tools():
+    pipeline = make_pipeline(StandardScaler(), MultiBoostMO(max_iter=10, theta=5.0))
+    assert cross_val_score(pipeline, *IRIS, cv=3).mean() > 0.9
+    grid = GridSearchCV(MultiBoostMO(max_iter=10), {"theta": [0.1, 5.0]}, cv=3).fit(*IRIS)
+    assert grid.best_params_ == {"theta": 5.0}
+
+
+def test_verbose_prints_rounds(capsys):
+    AdaBoostMO(max_iter=5, verbose=2).fit(*IRIS)
+    assert len(capsys.readouterr().out.splitlines()) == 5
+    AdaBoostMO(max_iter=20, verbose=1).fit(*IRIS)
+    assert len(capsys.readouterr().out.splitlines()) == 5
+    AdaBoostMO(max_iter=5).fit(*IRIS)
+    assert capsys.readouterr().out == ""
+
+
+def spoiled(value):
+    X = IRIS[0].copy()
+    X[7, 2] = value
+    return X
+
+
+NAMED = pd.DataFrame(spoiled(-np.inf), columns=["a", "b", "c", "d"])
+BAD_DATA = [
+    (spoiled(np.inf), IRIS[1], None, "infinity in column 2"),
+    (NAMED, IRIS[1], None, r"infinity in column 2 \('c'\)"),
+    (IRIS[0], np.zeros(150), None, "one class"),
+    (IRIS[0][:1], IRIS[1][:1], None, "minimum of 2"),
+    (IRIS[0][:, :0], IRIS[1], None, r"0 feature\(s\)"),
+    (IRIS[0][0], IRIS[1], None, "Expected 2D array"),
+    (IRIS[0], IRIS[1][:-1], None, "inconsistent numbers of samples"),
+    (IRIS[0], np.linspace(0, 1, 150), None, "Unknown label type"),
+    (IRIS[0], np.where(IRIS[1] == 0, np.nan, IRIS[1]), None, "NaN"),
+    (IRIS[0].astype(str).astype(object) + "x", IRIS[1], None, "could not convert"),
+    (IRIS[0], IRIS[1], np.r_[-1.0, np.ones(149)], "sample_weight"),
+    (IRIS[0], IRIS[1], np.zeros(150), "sample_weight"),
+    (IRIS[0], IRIS[1], np.r_[np.nan, np.ones(149)], "sample_weight"),
+    (IRIS[0], IRIS[1], np.ones(149), "sample_weight"),
+    (IRIS[0], IRIS[1], (IRIS[1] == 1).astype(float), "one class"),
+]
+
+
+@pytest.mark.parametrize("cls", ALL)
+@pytest.mark.parametrize(("X", "y", "weight", "match"), BAD_DATA)
+def test_bad_data_is_named(cls, X, y, weight, match):
+    with pytest.raises(ValueError, match=match):
+        cls(max_iter=2).fit(X, y, weight)
+
+
+def test_missing_values_need_stumps():
+    with pytest.raises(ValueError, match=r"NaN.*column 2"):
+        AdaBoostECC(weak_learner="lda").fit(spoiled(np.nan), IRIS[1])
+
+
+@pytest.mark.parametrize(
+    ("cls", "parameters", "match"),
+    [
+        (cls, {"theta": v}, "theta")
+        for cls in CORRECTIVE
+        for v in (0, -1.0, np.inf, np.nan, "cv")
+    ]
+    + [
+        (MultiBoostMO, {"tol": 0.0}, "tol"),
+        (AdaBoostMO, {"max_iter": 0}, "max_iter"),
+        (AdaBoostMO, {"max_bins": 1}, "max_bins"),
+        (AdaBoostMO, {"max_bins": 65_536}, "max_bins"),
+        (AdaBoostMO, {"n_jobs": 0}, "n_jobs"),
+        (AdaBoostMO, {"weak_learner": "tree"}, "weak_learner"),
+        (AdaBoostMO, {"weak_learner": KNeighborsClassifier()}, "weak_learner.*sample_weight"),
+        (AdaBoostMO, {"coding": "random"}, "coding"),
+        (AdaBoostECC, {"coding": "ecoc"}, "coding"),
+        (AdaBoostECC, {"coding": "learned", "weak_learner": "lda"}, "coding"),
+        (AdaBoostMO, {"coding": np.ones((2, 3))}, r"coding.*\(3, n_columns\)"),
+        (AdaBoostMO, {"coding": [[1, 1], [1, 1], [-1, -1]]}, "coding.*distinct rows"),
+        (MultiBoostMO, {"coding": [[1, 1], [1, -1], [1, 1]]}, "coding"),
+        (MultiBoostMO, {"coding": [[1, 1], [1, -1], [0, 1]]}, "coding"),
+    ],
+)
+def test_bad_parameters_are_named(cls, parameters, match):
+    with pytest.raises(ValueError, match=match):
+        cls(**parameters).fit(*IRIS)
+
+
+def test_not_fitted():
+    with pytest.raises(NotFittedError):
+        AdaBoostMO().predict(IRIS[0])
+
+
+def test_a_users_code_is_used():
+    M = np.array([[1, 1, -1, 1], [1, -1, 1, -1], [-1, 1, 1, 1]])
+    model = AdaBoostMO(coding=M, max_iter=10).fit(*IRIS)
+    assert_array_equal(model.coding_matrix_, M)
+    assert len(model.estimators_[0].hypotheses) == 4
+
+
+def test_many_classes_use_a_dense_code():
+    rng = np.random.default_rng(0)
+    y = np.arange(180) % 9
+    X = rng.normal(size=(180, 5)) + 3 * rng.normal(size=(9, 5))[y]
+    model = MultiBoostMO(max_iter=10).fit(X, y)
+    assert model.coding_matrix_.shape == (9, 32)
+    assert model.score(X, y) > 0.9
+
+
+def test_public_names():
+    assert len(tcboost.__all__) < 15
+    assert all(hasattr(tcboost, name) for name in tcboost.__all__)
