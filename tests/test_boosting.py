@@ -160,7 +160,7 @@ def test_history_is_what_the_paper_plots():
             np.log((np.exp(-z) * rows.weight[:, None]).sum() / 3)
         )
     last = [g[-1] for g in stage_wise.history["inner_products"]]
-    assert_allclose(last, 0.0, atol=1e-12)  # the corrective update of equation (22)
+    assert_allclose(last, 0.0, atol=1e-12)  # the corrective update of Sec. III-E
     for g, r in zip(corrective.history["inner_products"], corrective.history["r"], strict=True):
         assert (g <= r + 1e-15).all()
     assert (corrective.history["loss"] <= stage_wise.history["loss"] + 1e-9).all()

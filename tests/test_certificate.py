@@ -81,7 +81,7 @@ def test_one_sentence_when_printed():
     text = str(model.certificate_)
     assert text.count(". ") == 0
     assert text.endswith("with a budget of 2.")
-    assert "stumps on exact ranks, one for every bit of the code" in text
+    assert "stumps on exact ranks for every bit of the code" in text
     lda = AdaBoostECC(max_iter=3, weak_learner="lda", random_state=0).fit(X, y)
     assert lda.certificate_.gap == np.inf
     assert lda.certificate_.dual == -np.inf

@@ -59,7 +59,9 @@ def boost(task: Task, corrector: Corrector, max_iter: int, verbose: int = 0) -> 
         g = prices.edges(columns) / dual.total if columns else np.zeros(0)
         r = max(0.0, float(g.max(initial=0.0)))
         priced = task.chooser.choose(prices, corrector.floor(r) * dual.total)  # (2)
-        certifier.add(priced.bound / dual.total, -float(corrector.w @ g) - dual.log_loss)
+        # KL(u, s) follows from log u = log s - z - loss; rounding u to integers adds a little.
+        divergence = -float(corrector.w @ g) - dual.log_loss + dual.u.size * 2.0**-59
+        certifier.add(priced.bound / dual.total, divergence)
         certificate = certifier.certificate(
             dual.log_loss, corrector.budget, task.chooser.hypothesis_class
         )

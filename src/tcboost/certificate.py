@@ -49,7 +49,7 @@ class Certifier:
     """Collects a dual bound a round and keeps them all.
 
     With normalised dual weights u and ``e* = max_j u . rho_j`` over the whole class, the dual
-    function (equation (24)) has the value ``-theta e* - KL(u, s)``, a lower bound for every
+    function (equation (30)) has the value ``-theta e* - KL(u, s)``, a lower bound for every
     theta: the bound of any round holds for the final budget.
     """
 

@@ -42,11 +42,11 @@ class Chooser(Protocol):
 
 
 class FixedCode:
-    """One hypothesis for each bit of the coding matrix, equations (9) and (10)."""
+    """One hypothesis for each bit of the coding matrix, equations (13) and (14)."""
 
     def __init__(self, oracle: Oracle) -> None:
         self._exact = oracle.exact
-        self.hypothesis_class = f"{oracle.hypothesis_class}, one for every bit of the code"
+        self.hypothesis_class = f"{oracle.hypothesis_class} for every bit of the code"
 
     def choose(self, prices: Prices, floor: float) -> Priced:
         """The best hypothesis of each bit: their edges add up to the best of all tuples."""
@@ -71,7 +71,7 @@ class LearnedCode:
 
 
 class RandomCode:
-    """One hypothesis with a random code column, as in AdaBoost.ECC.
+    """One hypothesis with a random code column, as in AdaBoost.ECC, equations (21) and (22).
 
     A drawn code whose best edge is not above the floor is drawn again. The class is that of
     all codes: a bound over the drawn one alone would say nothing about the next draw.

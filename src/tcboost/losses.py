@@ -28,8 +28,8 @@ class DualWeights:
 def exponential(z: Vector, log_s: Vector) -> DualWeights:
     """``log sum s exp(-z)`` and its dual weights, proportional to ``s exp(-z)``.
 
-    The logarithm of the losses (2) and (12) of the paper; the weights are its equation (11),
-    normalised as in (24).
+    The logarithm of the losses (3) and (18) of the paper; the weights are its equation (15),
+    normalised as in (30).
     """
     x = log_s - z
     top = float(x.max())

@@ -36,7 +36,7 @@ class Margin(Protocol):
 class Codeword:
     """Margins ``rho_il = M[y_i, l] o_l(x_i)`` over the bits l of a code, as in AdaBoost.MO.
 
-    Equation (2) of the paper; the prediction is its equation (1).
+    The loss is equation (3) of the paper, the margin of a row (23), the prediction (1).
     """
 
     def __init__(self, M: NDArray[np.int8]) -> None:
@@ -65,6 +65,7 @@ class Pairwise:
 
     Of a hypothesis h with the code column m the outputs are ``m h(x)``, which gives the paper's
     ``(M(y_i, t) - M(c, t)) h(x_i)``. The c run over all classes but y_i, in ascending order.
+    The loss is equation (18), the margin of a row (17), the prediction (2).
     """
 
     def __init__(self, n_classes: int) -> None:

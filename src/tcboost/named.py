@@ -215,7 +215,8 @@ class MultiBoostMO(BoostingClassifier):
     max_bins : int, "auto" or None, default="auto"
         Bins of a feature for stumps. None is exact, "auto" exact up to 65,535 distinct values.
     tol : float, default=1e-4
-        Stop when the certificate proves the training log-loss this close to optimal.
+        Stop when the certificate proves the training log-loss this close to optimal; above
+        ``theta = 1000`` at least ``1e-8 * theta``, for the sake of floating point.
     random_state : int, RandomState instance or None, default=None
         Passed on to a weak learner that is random; stumps are not.
     n_jobs : int or None, default=None
@@ -319,7 +320,8 @@ class MultiBoostECC(BoostingClassifier):
     max_bins : int, "auto" or None, default="auto"
         Bins of a feature for stumps. None is exact, "auto" exact up to 65,535 distinct values.
     tol : float, default=1e-4
-        Stop when the certificate proves the training log-loss this close to optimal.
+        Stop when the certificate proves the training log-loss this close to optimal; above
+        ``theta = 1000`` at least ``1e-8 * theta``, for the sake of floating point.
     random_state : int, RandomState instance or None, default=None
         Seed of the code draws.
     n_jobs : int or None, default=None

@@ -13,7 +13,9 @@ import numpy.typing as npt
 from .algorithms import Array, Ints, thresholds
 
 
-def prefix_sums(bins: npt.NDArray[np.unsignedinteger], V: Ints, offset: Ints) -> list[list[int]]:
+def prefix_sums(
+    bins: npt.NDArray[np.unsignedinteger], V: Ints, offset: Ints
+) -> list[list[int]]:
     """Row offset[d] + b holds the sum of V over the rows with 1 <= bins[i, d] <= b.
 
     Row offset[d] holds the sum over bin 0, the missing values.
@@ -125,9 +127,7 @@ def fisher_direction(X: Array, v: Array) -> Array:
     for sign in (1, -1):
         rows = [i for i in range(len(v)) if sign * v[i] > 0]
         total = math.fsum(abs(v[i]) for i in rows)
-        means.append(
-            [math.fsum(abs(v[i]) * X[i, d] for i in rows) / total for d in range(D)]
-        )
+        means.append([math.fsum(abs(v[i]) * X[i, d] for i in rows) / total for d in range(D)])
     centred = np.array([X[i] - means[0 if v[i] > 0 else 1] for i in range(len(v))])
     scatter = np.empty((D, D))
     for a in range(D):

@@ -62,7 +62,9 @@ def test_cuts_are_midpoints():
     np.testing.assert_array_equal(cuts, [1.5, 2.5, 5.5])
 
 
-@pytest.mark.parametrize("start", [0.0, 1.0, -1.0, 0.1, 1e308, -1e308, 2.0**52, TINY, -3 * TINY])
+@pytest.mark.parametrize(
+    "start", [0.0, 1.0, -1.0, 0.1, 1e308, -1e308, 2.0**52, TINY, -3 * TINY]
+)
 def test_adjacent_doubles(start):
     values = [start]
     for _ in range(9):

@@ -1,7 +1,7 @@
 """The smooth restricted master: all coefficients re-solved at once.
 
 Minimise ``log sum_i s_i exp(-(P w)_i)`` over ``w >= 0``, ``sum w <= theta``: the logarithm of
-problems (4) and (13) of the paper, whose Lagrange dual (Theorems 1 and 2) is
+problems (4) and (19) of the paper, whose Lagrange dual (Theorems 1 and 2, equation (30)) is
 
     maximise  -r theta - KL(u, s)   subject to  P^T u <= r,  r >= 0,  u in the simplex.
 

@@ -21,7 +21,8 @@ class TotallyCorrective:
     def __init__(self, weight: Vector, width: int, theta: float, tol: float) -> None:
         self.w: Vector = np.zeros(0)
         self.z: Vector = np.zeros((len(weight), width))
-        self._theta, self._tol = theta, tol
+        # Beyond, double precision does not resolve the gap any further.
+        self._theta, self._tol = theta, max(tol, 1e-8 * theta) if theta > 1000 else tol
         self._s = np.repeat(weight / width, width)
         # Margins by column, with room to grow: they are small integers.
         self._P: NDArray[np.int8] = np.empty((self.z.size, 16), dtype=np.int8, order="F")

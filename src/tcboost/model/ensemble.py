@@ -26,7 +26,7 @@ class Ensemble:
     n_outputs: int
 
     def scores(self, X: Vector) -> Vector:
-        """Class scores (rows, classes), equations (1) and (3) of the paper."""
+        """Class scores (rows, classes), equations (1) and (2) of the paper."""
         active = [(c, w) for c, w in zip(self.columns, self.w, strict=True) if w > 0]
         F = np.zeros((len(X), self.n_outputs))
         if active and all(isinstance(h, Stump) for c, _ in active for h in c.hypotheses):
