@@ -1,0 +1,46 @@
+"""The documents speak of things that exist, and what they show is what happens."""
+
+import contextlib
+import importlib
+import io
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PAPER_MAP = (ROOT / "docs" / "paper_map.md").read_text()
+
+
+def test_the_readme_prints_what_it_says(tmp_path, monkeypatch):
+    text = (ROOT / "README.md").read_text()
+    code, output = re.search(r"```python\n(.*?)```\s+```\n(.*?)```", text, re.DOTALL).groups()
+    monkeypatch.chdir(tmp_path)
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        exec(code, {})
+    gap = r"within \S+ of"  # its last digits are those of the machine
+    assert re.sub(gap, "", printed.getvalue()) == re.sub(gap, "", output)
+    assert (tmp_path / "wine.tcb").exists()
+
+
+@pytest.mark.parametrize(
+    "name", sorted(set(re.findall(r"`([a-z_]+\.[A-Za-z_.]+)`", PAPER_MAP)))
+)
+def test_paper_map_names_exist(name):
+    if name.endswith(".py"):
+        assert (ROOT / "tests" / name).exists()
+        return
+    parts = name.split(".")
+    for split in range(len(parts) - 1, 0, -1):
+        with contextlib.suppress(ModuleNotFoundError):
+            thing = importlib.import_module("tcboost." + ".".join(parts[:split]))
+            break
+    for part in parts[split:]:
+        thing = getattr(thing, part)
+
+
+def test_paper_map_tests_exist():
+    tests = re.findall(r"`([\w/]+\.py)(?:::(\w+))?`", PAPER_MAP)
+    assert len(tests) > 20
+    for path, function in tests:
+        assert f"def {function}" in (ROOT / "tests" / path).read_text(), path
