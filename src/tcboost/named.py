@@ -113,43 +113,13 @@ class AdaBoostECC(BoostingClassifier):
         stump has the largest edge of all.
     max_iter : int, default=100
         The number of rounds T.
-    weak_learner : {"stump", "lda"} or classifier, default="stump"
-        Decision stumps, searched exactly; Fisher's linear discriminant; or any scikit-learn
-        classifier whose `fit` takes `sample_weight`.
-    max_bins : int, "auto" or None, default="auto"
-        Bins of a feature for stumps. None is exact, "auto" exact up to 65,535 distinct values.
     random_state : int, RandomState instance or None, default=None
         Seed of the code draws.
-    n_jobs : int or None, default=None
-        Threads; None means all cores. The model does not depend on it.
-    verbose : int, default=0
-        1 prints every tenth round, 2 every round.
 
-    Attributes
-    ----------
-    classes_ : ndarray of shape (n_classes,)
-        The classes.
-    estimators_ : list of Column
-        The columns: one hypothesis with its code column.
-    estimator_weights_ : ndarray of shape (n_iter_,)
-        Their coefficients.
-    coding_matrix_ : ndarray of shape (n_classes, n_iter_)
-        The code columns of the rounds.
-    theta_ : float
-        The sum of the coefficients.
-    n_iter_ : int
-        Rounds run.
-    certificate_ : Certificate
-        `primal`, `dual`, `gap`, `theta`, `hypothesis_class`; one sentence when printed.
-    history_ : dict
-        Arrays with one entry a round: `loss` (``log mean exp(-margin)``), `train_error`,
-        `min_margin` (normalised by the sum of the coefficients), `edge` (of the column added),
-        `r` (the largest inner product of the dual weights with a column so far), `gap` (of the
-        certificate), `n_active`; and the list `inner_products` of Fig. 1.
-    n_features_in_ : int
-        Features seen in fit.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, if all of them were strings.
+    Notes
+    -----
+    The other parameters and the attributes are those of `AdaBoostMO`; `coding_matrix_` has a
+    column for each round.
 
     Examples
     --------
@@ -209,46 +179,15 @@ class MultiBoostMO(BoostingClassifier):
         and takes the sum of its coefficients.
     max_iter : int, default=100
         The number of rounds T, at the most.
-    weak_learner : {"stump", "lda"} or classifier, default="stump"
-        Decision stumps, searched exactly; Fisher's linear discriminant; or any scikit-learn
-        classifier whose `fit` takes `sample_weight`.
-    max_bins : int, "auto" or None, default="auto"
-        Bins of a feature for stumps. None is exact, "auto" exact up to 65,535 distinct values.
     tol : float, default=1e-4
         Stop when the certificate proves the training log-loss this close to optimal; above
         ``theta = 1000`` at least ``1e-8 * theta``, for the sake of floating point.
     random_state : int, RandomState instance or None, default=None
         Passed on to a weak learner that is random; stumps are not.
-    n_jobs : int or None, default=None
-        Threads; None means all cores. The model does not depend on it.
-    verbose : int, default=0
-        1 prints every tenth round, 2 every round.
 
-    Attributes
-    ----------
-    classes_ : ndarray of shape (n_classes,)
-        The classes.
-    estimators_ : list of Column
-        The columns: one hypothesis for each bit.
-    estimator_weights_ : ndarray of shape (n_iter_,)
-        Their coefficients.
-    coding_matrix_ : ndarray of shape (n_classes, L)
-        The code.
-    theta_ : float
-        The budget used.
-    n_iter_ : int
-        Rounds run.
-    certificate_ : Certificate
-        `primal`, `dual`, `gap`, `theta`, `hypothesis_class`; one sentence when printed.
-    history_ : dict
-        Arrays with one entry a round: `loss` (``log mean exp(-margin)``), `train_error`,
-        `min_margin` (normalised by the sum of the coefficients), `edge` (of the column added),
-        `r` (the largest inner product of the dual weights with a column so far), `gap` (of the
-        certificate), `n_active`; and the list `inner_products` of Fig. 1.
-    n_features_in_ : int
-        Features seen in fit.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, if all of them were strings.
+    Notes
+    -----
+    The other parameters and the attributes are those of `AdaBoostMO`; `theta_` is the budget.
 
     Examples
     --------
@@ -314,46 +253,15 @@ class MultiBoostECC(BoostingClassifier):
         and takes the sum of its coefficients.
     max_iter : int, default=100
         The number of rounds T, at the most.
-    weak_learner : {"stump", "lda"} or classifier, default="stump"
-        Decision stumps, searched exactly; Fisher's linear discriminant; or any scikit-learn
-        classifier whose `fit` takes `sample_weight`.
-    max_bins : int, "auto" or None, default="auto"
-        Bins of a feature for stumps. None is exact, "auto" exact up to 65,535 distinct values.
     tol : float, default=1e-4
         Stop when the certificate proves the training log-loss this close to optimal; above
         ``theta = 1000`` at least ``1e-8 * theta``, for the sake of floating point.
     random_state : int, RandomState instance or None, default=None
         Seed of the code draws.
-    n_jobs : int or None, default=None
-        Threads; None means all cores. The model does not depend on it.
-    verbose : int, default=0
-        1 prints every tenth round, 2 every round.
 
-    Attributes
-    ----------
-    classes_ : ndarray of shape (n_classes,)
-        The classes.
-    estimators_ : list of Column
-        The columns: one hypothesis with its code column.
-    estimator_weights_ : ndarray of shape (n_iter_,)
-        Their coefficients.
-    coding_matrix_ : ndarray of shape (n_classes, n_iter_)
-        The code columns of the rounds.
-    theta_ : float
-        The budget used.
-    n_iter_ : int
-        Rounds run.
-    certificate_ : Certificate
-        `primal`, `dual`, `gap`, `theta`, `hypothesis_class`; one sentence when printed.
-    history_ : dict
-        Arrays with one entry a round: `loss` (``log mean exp(-margin)``), `train_error`,
-        `min_margin` (normalised by the sum of the coefficients), `edge` (of the column added),
-        `r` (the largest inner product of the dual weights with a column so far), `gap` (of the
-        certificate), `n_active`; and the list `inner_products` of Fig. 1.
-    n_features_in_ : int
-        Features seen in fit.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, if all of them were strings.
+    Notes
+    -----
+    The other parameters and the attributes are those of `AdaBoostECC`; `theta_` is the budget.
 
     Examples
     --------

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -56,7 +57,7 @@ def assert_best_cut(p, v, resolution=0.0):
 
 POINTS = st.lists(
     st.tuples(
-        st.sampled_from([0.0, -0.0, 1.0, 1 + 2**-52, 1.5, -3.0, 1e308, -1e308, 5e-324]),
+        st.sampled_from([0.0, -0.0, 1.0, 1 + 2**-52, 1.5, -3.0, 8e307, -8e307, 5e-324]),
         st.integers(-8, 8),
     ),
     min_size=1,
@@ -72,9 +73,7 @@ def test_best_cut_against_enumeration(points):
 
 
 @given(
-    st.lists(
-        st.tuples(st.integers(-20, 20), st.integers(-8, 8)), min_size=1, max_size=25
-    ),
+    st.lists(st.tuples(st.integers(-20, 20), st.integers(-8, 8)), min_size=1, max_size=25),
     st.sampled_from([0.5, 1.0, 2.5, 4.0]),
 )
 @settings(deadline=None, max_examples=100)
@@ -150,15 +149,13 @@ def test_scales_of_the_features_do_not_matter(sample_weight):
     weight = np.random.default_rng(0).exponential(size=len(v)) if sample_weight else None
     h = LDAOracle(rows).fit(v.astype(float))
     scale = np.array([1e8, 1.0, 1e-8])
-    back = np.empty(len(rows), dtype=int)
-    back[rows.y] = np.arange(len(rows))
     scaled = rows_of(rows.X * scale, weight)
     g = LDAOracle(scaled).fit(v[scaled.y].astype(float))
     assert_parallel(g.coef * scale, h.coef)
     np.testing.assert_array_equal(g.predict(scaled.X), h.predict(rows.X)[scaled.y])
 
 
-def singular(name):
+def singular_tables():
     rng = np.random.default_rng(7)
     n = 30
     x = rng.normal(size=(n, 2)) + 0.5 * (np.arange(n) % 2)[:, None]
@@ -176,29 +173,12 @@ def singular(name):
         "a label": np.column_stack([x, np.arange(n) % 2]),
         "two rows": np.array([[1.0, 2.0], [3.0, 5.0]]),
         "equal rows": np.repeat([[1.0, 2.0], [3.0, 5.0]], 4, axis=0),
-    }[name]
+    }
 
 
-SINGULAR = [
-    "duplicated",
-    "duplicated, other scale",
-    "sum of others",
-    "constant",
-    "constants only",
-    "zeros only",
-    "wide",
-    "scales",
-    "far from zero",
-    "binary",
-    "a label",
-    "two rows",
-    "equal rows",
-]
-
-
-@pytest.mark.parametrize("name", SINGULAR)
-def test_singular_scatter(name):
-    rows = rows_of(singular(name))
+@pytest.mark.parametrize("X", singular_tables().values(), ids=singular_tables())
+def test_singular_scatter(X):
+    rows = rows_of(X)
     V = np.random.default_rng(1).integers(-5, 6, size=(len(rows), 8))
     V[:2, :] = [[1], [-1]]  # both labels, always
     for (h, edge), v in zip(LDAOracle(rows).price(rows, V).best(None), V.T, strict=True):
@@ -214,8 +194,8 @@ def test_a_copy_of_a_feature_changes_nothing():
     h = LDAOracle(rows).fit(v.astype(float))
     doubled = rows_of(rows.X[:, [0, 1, 2, 0]])
     g = LDAOracle(doubled).fit(v[doubled.y].astype(float))
-    merged = g.coef[:3] + [g.coef[3], 0, 0]
-    assert_parallel(merged, h.coef)
+    copied = np.array([g.coef[3], 0, 0])
+    assert_parallel(g.coef[:3] + copied, h.coef)
     np.testing.assert_array_equal(g.predict(doubled.X), h.predict(rows.X)[doubled.y])
 
 
@@ -287,7 +267,7 @@ def test_a_negative_edge_is_turned_round():
 class Recorder(ClassifierMixin, BaseEstimator):
     """Keeps what it is fitted with."""
 
-    seen: list = []  # noqa: RUF012
+    seen: ClassVar[list] = []
 
     def __init__(self, random_state=None):
         self.random_state = random_state

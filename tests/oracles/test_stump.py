@@ -168,7 +168,7 @@ def test_missing_in_new_data_only_goes_to_the_larger_side():
     oracle = StumpOracle(rows)
     sides = {}
     for cut in (1.5, 2.5, 3.5):
-        v = np.where(rows.X > cut, 1, -1)
+        v = np.where(cut < rows.X, 1, -1)
         ((stump, edge),) = oracle.price(rows, v).best(None)
         assert (edge, stump.threshold) == (4, cut)
         sides[cut] = stump.missing_right
@@ -229,7 +229,7 @@ def test_edges_of_coded_columns(missing):
     oracle = StumpOracle(rows)
     columns = []
     for seed in range(6):
-        stump, code, edge = oracle.price(rows, random_V(seed, len(rows), 4)).learned()
+        stump, code, _ = oracle.price(rows, random_V(seed, len(rows), 4)).learned()
         columns.append(Column((stump,), code))
         ((stump, _),) = oracle.price(rows, random_V(seed, len(rows), 4)).best(-code[:, None])
         columns.append(Column((stump,), -code))

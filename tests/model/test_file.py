@@ -1,0 +1,393 @@
+"""The model file: what comes back is what was saved, and nothing else is taken for it."""
+
+import gc
+import json
+import zipfile
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_iris
+from sklearn.exceptions import NotFittedError
+from sklearn.tree import DecisionTreeClassifier
+
+import tcboost
+from tcboost import AdaBoostECC, AdaBoostMO, MultiBoostECC, MultiBoostMO
+from tcboost.model import file
+
+ESTIMATORS = [AdaBoostMO, AdaBoostECC, MultiBoostMO, MultiBoostECC]
+
+
+def iris(step=2):
+    X, y = load_iris(return_X_y=True)
+    return X[::step], y[::step]
+
+
+def new_rows(n_features=4, missing=False):
+    X = np.random.default_rng(0).normal(3, 2, size=(200, n_features))
+    if missing:
+        X[::3, 0] = np.nan
+        X[1::3, -1] = np.nan
+    return X
+
+
+def through_file(model, tmp_path):
+    path = tmp_path / "model.tcb"
+    tcboost.save(model, path)
+    assert [p.name for p in tmp_path.iterdir()] == ["model.tcb"]
+    return tcboost.load(path)
+
+
+def assert_same_arrays(a, b):
+    assert a.dtype == b.dtype
+    assert a.shape == b.shape
+    assert a.tolist() == b.tolist()
+
+
+def assert_same_model(model, again, X):
+    """Everything that is public, bit for bit."""
+    assert type(again) is type(model)
+    scores = model.decision_function(X)
+    assert again.decision_function(X).tobytes() == scores.tobytes()
+    assert_same_arrays(again.predict(X), model.predict(X))
+    ours, theirs = model.get_params(), again.get_params()
+    coding = theirs["coding"]
+    for drawn in (ours, theirs):
+        del drawn["coding"], drawn["random_state"]  # the seed is no part of the model
+    assert theirs == ours
+    if isinstance(model.coding, str):
+        assert coding == model.coding
+    else:
+        np.testing.assert_array_equal(coding, model.coding)
+    for name in ("classes_", "coding_matrix_", "estimator_weights_"):
+        assert_same_arrays(getattr(again, name), getattr(model, name))
+    for name in ("theta_", "n_iter_", "n_features_in_", "certificate_"):
+        assert getattr(again, name) == getattr(model, name)
+    assert str(again.certificate_) == str(model.certificate_)
+    assert hasattr(again, "feature_names_in_") == hasattr(model, "feature_names_in_")
+    assert set(again.history_) == set(model.history_) - {"inner_products"}
+    for name, values in again.history_.items():
+        assert_same_arrays(values, model.history_[name])
+    raw = np.asarray(X)
+    assert len(again.estimators_) == len(model.estimators_)
+    for column, other in zip(again.estimators_, model.estimators_, strict=True):
+        np.testing.assert_array_equal(column.outputs(raw), other.outputs(raw))
+        assert (column.code is None) == (other.code is None)
+
+
+# ---------------------------------------------------------------- there and back
+
+
+@pytest.mark.parametrize("weak_learner", ["stump", "lda"])
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_round_trip(estimator, weak_learner, tmp_path):
+    X, y = iris()
+    model = estimator(max_iter=6, weak_learner=weak_learner, random_state=0).fit(X, y)
+    again = through_file(model, tmp_path)
+    assert_same_model(model, again, new_rows())
+    assert np.isinf(again.certificate_.gap) == (weak_learner == "lda")
+    assert again.score(X, y) == model.score(X, y) > 0.8
+    # It can be saved again, and fitted again.
+    assert_same_model(model, through_file(again, tmp_path), new_rows())
+    again.set_params(random_state=0).fit(X, y)
+    assert again.decision_function(X).tobytes() == model.decision_function(X).tobytes()
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_parameters(estimator, tmp_path):
+    X, y = iris()
+    parameters = {"max_iter": 4, "max_bins": 7, "n_jobs": 1}
+    if estimator in (MultiBoostMO, MultiBoostECC):
+        parameters |= {"theta": 1.25, "tol": 3e-3}
+    model = estimator(**parameters, random_state=0).fit(X, y)
+    assert_same_model(model, through_file(model, tmp_path), new_rows())
+    model = estimator(max_iter=2, max_bins=None, random_state=0).fit(X, y)
+    assert_same_model(model, through_file(model, tmp_path), new_rows())
+
+
+@pytest.mark.parametrize("coding", ["random", "learned"])
+def test_code_columns(coding, tmp_path):
+    X, y = iris()
+    model = AdaBoostECC(coding, max_iter=8, random_state=0).fit(X, y)
+    again = through_file(model, tmp_path)
+    assert_same_model(model, again, new_rows())
+    for t, column in enumerate(again.estimators_):
+        np.testing.assert_array_equal(column.code, again.coding_matrix_[:, t])
+
+
+@pytest.mark.parametrize("as_list", [False, True])
+def test_coding_matrix_of_the_user(as_list, tmp_path):
+    X, y = iris()
+    M = [[1, -1, 1, 1], [-1, 1, 1, -1], [-1, -1, -1, 1]]
+    for estimator in (AdaBoostMO, MultiBoostMO):
+        model = estimator(M if as_list else np.array(M), max_iter=4).fit(X, y)
+        again = through_file(model, tmp_path)
+        assert_same_model(model, again, new_rows())
+        again.fit(X, y)  # the code is good for another fit
+        assert again.decision_function(X).tobytes() == model.decision_function(X).tobytes()
+    model = AdaBoostMO("ovr", max_iter=4).fit(X, y)
+    assert_same_model(model, through_file(model, tmp_path), new_rows())
+
+
+CLASSES = {
+    "int": np.array([-5, 3, 1000]),
+    "small int": np.array([1, 2, 200], dtype=np.uint8),
+    "str": np.array(["setosa", "Veil\u00adchen", "\u96ea \U0001f338"]),
+    "object str": np.array(["setosa", "versicolor", "virginica"], dtype=object),
+    "float": np.array([-1.0, 0.0, 2.0]),
+    "bool": np.array([False, True]),
+}
+
+
+@pytest.mark.parametrize("estimator", [AdaBoostMO, MultiBoostECC])
+@pytest.mark.parametrize("classes", CLASSES.values(), ids=CLASSES)
+def test_classes_of_any_type(classes, estimator, tmp_path):
+    X, y = iris()
+    X, y = X[y < len(classes)], y[y < len(classes)]
+    model = estimator(max_iter=3, random_state=0).fit(X, classes[y])
+    assert model.classes_.dtype == classes.dtype
+    again = through_file(model, tmp_path)
+    assert_same_model(model, again, new_rows())
+    assert again.classes_.dtype == classes.dtype
+    assert {type(c) for c in again.predict(X)} == {type(c) for c in model.predict(X)}
+
+
+@pytest.mark.parametrize("names", [["a", "b", "c", "d"], ["\u03b1", "", "x y", "'\""]])
+def test_feature_names(names, tmp_path):
+    X, y = iris()
+    table = pd.DataFrame(X, columns=names)
+    model = MultiBoostECC(max_iter=3, random_state=0).fit(
+        table, pd.Series(y).map({0: "a", 1: "b", 2: "c"})
+    )
+    again = through_file(model, tmp_path)
+    new = pd.DataFrame(new_rows(), columns=names)
+    assert_same_model(model, again, new)
+    assert_same_arrays(again.feature_names_in_, model.feature_names_in_)
+    with pytest.raises(ValueError, match="feature names"):
+        again.predict(new[names[::-1]])
+
+
+def test_missing_values_and_extreme_thresholds(tmp_path):
+    X, y = iris()
+    X = np.column_stack([X, np.full(len(X), np.nan), 1e308 * (y - 1.0)])
+    X[::2, 0] = np.nan
+    X[y == 1, 2] = np.nan
+    model = AdaBoostMO(max_iter=10).fit(X, y)
+    thresholds = [h.threshold for c in model.estimators_ for h in c.hypotheses]
+    assert np.isinf(thresholds).any()  # a stump that asks only whether there is a value
+    again = through_file(model, tmp_path)
+    assert_same_model(model, again, X)
+    assert_same_model(model, again, new_rows(6, missing=True))
+
+
+def test_two_classes(tmp_path):
+    X, y = iris()
+    for estimator in ESTIMATORS:
+        model = estimator(max_iter=3, random_state=0).fit(X, y == 1)
+        assert model.decision_function(X).ndim == 1
+        assert_same_model(model, through_file(model, tmp_path), new_rows())
+
+
+@pytest.mark.parametrize("weak_learner", ["stump", "lda"])
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_a_model_without_columns(estimator, weak_learner, tmp_path):
+    X, y = np.ones((4, 2)), [0, 1, 0, 1]
+    model = estimator(weak_learner=weak_learner, random_state=0).fit(X, y)
+    assert model.n_iter_ == 0
+    assert_same_model(model, through_file(model, tmp_path), X)
+
+
+def test_path_as_a_string_without_suffix(tmp_path):
+    X, y = iris()
+    model = AdaBoostMO(max_iter=2).fit(X, y)
+    path = str(tmp_path / "model")
+    tcboost.save(model, path)
+    assert [p.name for p in tmp_path.iterdir()] == ["model"]
+    assert_same_model(model, tcboost.load(path), new_rows())
+
+
+# ---------------------------------------------------------------- the format
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    """The bytes of a model file."""
+    path = tmp_path_factory.mktemp("saved") / "model.tcb"
+    X, y = iris()
+    table = pd.DataFrame(X, columns=list("abcd"))
+    labels = np.array(["x", "y", "z"], dtype=object)[y]
+    tcboost.save(MultiBoostECC(max_iter=3, random_state=0).fit(table, labels), path)
+    return path.read_bytes()
+
+
+def rewritten(saved, path, **changes):
+    """The model file with other entries in its header."""
+    path.write_bytes(saved)
+    with np.load(path) as archive:
+        arrays = dict(archive)
+    header = json.loads(str(arrays["header"]))
+    header.update(changes)
+    arrays["header"] = np.array(json.dumps(header))
+    with open(path, "wb") as f:
+        np.savez(f, **arrays)
+    return path
+
+
+@pytest.mark.parametrize("weak_learner", ["stump", "lda"])
+def test_nothing_is_pickled(weak_learner, tmp_path):
+    X, y = iris()
+    path = tmp_path / "model.tcb"
+    labels = np.array(["x", "y", "z"], dtype=object)[y]
+    table = pd.DataFrame(X, columns=list("abcd"))
+    tcboost.save(AdaBoostMO(max_iter=2, weak_learner=weak_learner).fit(table, labels), path)
+    assert zipfile.is_zipfile(path)
+    with np.load(path, allow_pickle=False) as archive:
+        for name in archive.files:
+            assert archive[name].dtype.kind in "biufU"
+        header = json.loads(str(archive["header"]))
+    assert header["format"] == "tcboost-model"
+    assert header["version"] == 1
+    assert header["tcboost"] == tcboost.__version__
+    assert header["estimator"] == "AdaBoostMO"
+
+
+def test_a_file_with_a_pickle_is_refused(tmp_path):
+    path = tmp_path / "model.tcb"
+    with open(path, "wb") as f:
+        np.savez(f, header=np.array([{}], dtype=object))
+    with pytest.raises(ValueError, match=r"allow_pickle|not a tcboost model file"):
+        tcboost.load(path)
+
+
+def test_the_same_header_is_read(saved, tmp_path):
+    # The other tests of this part change it.
+    assert tcboost.load(rewritten(saved, tmp_path / "same.tcb")).n_iter_ == 3
+
+
+@pytest.mark.parametrize("version", [2, 100])
+def test_a_later_version_is_refused(saved, tmp_path, version):
+    path = rewritten(saved, tmp_path / "later.tcb", version=version, tcboost="9.9.9")
+    with pytest.raises(ValueError, match=rf"later\.tcb.* version {version}.*9\.9\.9") as info:
+        tcboost.load(path)
+    assert str(path) in str(info.value)
+
+
+@pytest.mark.parametrize("changes", [{"format": "other"}, {"version": "one"}, {"format": None}])
+def test_another_header_is_refused(saved, tmp_path, changes):
+    path = rewritten(saved, tmp_path / "other.tcb", **changes)
+    with pytest.raises(ValueError, match="not a tcboost model file") as info:
+        tcboost.load(path)
+    assert str(path) in str(info.value)
+
+
+def assert_refused(path):
+    with pytest.raises(ValueError, match="not a tcboost model file, or it is damaged") as info:
+        tcboost.load(path)
+    assert str(path) in str(info.value)
+
+
+@pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")
+def test_a_truncated_file_is_refused(saved, tmp_path):
+    path = tmp_path / "cut.tcb"
+    size = len(saved)
+    cuts = {4, 5, 30, 31, 100, *range(50, size, size // 60), size - 30, size - 2, size - 1}
+    for cut in sorted(cuts):
+        path.write_bytes(saved[:cut])
+        assert_refused(path)
+    gc.collect()
+
+
+def test_an_empty_file_is_refused(tmp_path):
+    path = tmp_path / "empty.tcb"
+    path.touch()
+    assert_refused(path)
+
+
+def test_other_archives_and_arrays_are_refused(tmp_path):
+    path = tmp_path / "other.npz"
+    np.savez(path, a=np.arange(3))
+    assert_refused(path)
+    np.savez(path, header=np.arange(3))
+    assert_refused(path)
+    np.savez(path, header=np.array("not json"))
+    assert_refused(path)
+    np.savez(path, header=np.array("[1, 2]"))
+    assert_refused(path)
+    np.savez(path, header=np.array("{}"))
+    assert_refused(path)
+    np.savez(path)
+    assert_refused(path)
+    path = tmp_path / "array.npy"
+    np.save(path, np.arange(3))
+    assert_refused(path)
+
+
+def test_a_missing_file(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"nowhere\.tcb"):
+        tcboost.load(tmp_path / "nowhere.tcb")
+    with pytest.raises(FileNotFoundError):
+        tcboost.load(tmp_path / "no folder" / "nowhere.tcb")
+
+
+# ---------------------------------------------------------------- what cannot be saved
+
+
+def test_not_fitted(tmp_path):
+    for estimator in ESTIMATORS:
+        with pytest.raises(NotFittedError):
+            tcboost.save(estimator(), tmp_path / "model.tcb")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_other_classifiers_are_refused(estimator, tmp_path):
+    X, y = iris()
+    weak_learner = DecisionTreeClassifier(max_depth=1)
+    model = estimator(max_iter=2, weak_learner=weak_learner, random_state=0).fit(X, y)
+    with pytest.raises(ValueError, match="weak_learner"):
+        tcboost.save(model, tmp_path / "model.tcb")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_classes_that_are_neither_numbers_nor_strings(tmp_path):
+    X, y = iris()
+    model = AdaBoostMO(max_iter=2).fit(X, y)
+    model.classes_ = np.array([None, (1,), 2], dtype=object)
+    with pytest.raises(ValueError, match="classes"):
+        tcboost.save(model, tmp_path / "model.tcb")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_existing_file_survives_a_failed_save(saved, tmp_path, monkeypatch):
+    path = tmp_path / "model.tcb"
+    path.write_bytes(saved)
+    X, y = iris()
+    tree = AdaBoostMO(max_iter=1, weak_learner=DecisionTreeClassifier(max_depth=1)).fit(X, y)
+    with pytest.raises(ValueError, match="weak_learner"):
+        tcboost.save(tree, path)
+    assert path.read_bytes() == saved
+
+    def full(f, **arrays):
+        f.write(b"half of it")
+        raise OSError("no space left")
+
+    monkeypatch.setattr(file.np, "savez_compressed", full)
+    with pytest.raises(OSError, match="no space left"):
+        tcboost.save(AdaBoostMO(max_iter=1).fit(X, y), path)
+    assert path.read_bytes() == saved
+    assert [p.name for p in tmp_path.iterdir()] == ["model.tcb"]
+
+
+def test_an_existing_file_is_replaced(saved, tmp_path):
+    path = tmp_path / "model.tcb"
+    path.write_bytes(saved)
+    X, y = iris()
+    model = AdaBoostMO(max_iter=1).fit(X, y)
+    assert_same_model(model, through_file(model, tmp_path), new_rows())
+
+
+def test_no_such_folder(tmp_path):
+    X, y = iris()
+    model = AdaBoostMO(max_iter=1).fit(X, y)
+    with pytest.raises(FileNotFoundError):
+        tcboost.save(model, tmp_path / "nowhere" / "model.tcb")

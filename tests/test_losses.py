@@ -1,0 +1,132 @@
+"""The exponential loss: its value, its gradient, and weights in integers."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import logsumexp, softmax
+
+from tcboost.losses import exponential
+
+
+def problem(seed, n=30, width=4, spread=3.0):
+    rng = np.random.default_rng(seed)
+    log_s = np.log(rng.dirichlet(np.ones(n)) / width)[:, None]
+    return spread * rng.normal(size=(n, width)), log_s
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("spread", [0.0, 1.0, 30.0, 1000.0])
+def test_value_and_weights(seed, spread):
+    z, log_s = problem(seed, spread=spread)
+    dual = exponential(z, log_s)
+    np.testing.assert_allclose(dual.log_loss, logsumexp(log_s - z), rtol=1e-13, atol=1e-13)
+    assert dual.u.dtype == np.int64
+    assert dual.u.shape == z.shape
+    assert (dual.u >= 0).all()
+    assert isinstance(dual.total, int)
+    assert dual.total == sum(dual.u.ravel().tolist())
+    np.testing.assert_allclose(
+        dual.u / dual.total, softmax(log_s - z), rtol=1e-12, atol=2.0**-58
+    )
+
+
+def test_no_margin_no_loss():
+    weight = np.array([0.5, 0.25, 0.25])
+    dual = exponential(np.zeros((3, 2)), np.log(weight / 2)[:, None])
+    assert abs(dual.log_loss) < 1e-14
+    np.testing.assert_allclose(dual.u / dual.total, np.outer(weight, [0.5, 0.5]), rtol=1e-15)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_weights_are_minus_the_gradient(seed):
+    z, log_s = problem(seed, n=6, width=3, spread=1.0)
+    dual = exponential(z, log_s)
+    step = 1e-5
+    for i in np.ndindex(z.shape):
+        up, down = z.copy(), z.copy()
+        up[i] += step
+        down[i] -= step
+        slope = exponential(up, log_s).log_loss - exponential(down, log_s).log_loss
+        np.testing.assert_allclose(-slope / (2 * step), dual.u[i] / dual.total, atol=1e-9)
+
+
+@pytest.mark.parametrize("spread", [0.0, 0.1, 5.0, 1e4])
+@pytest.mark.parametrize("n", [1, 2, 3, 7, 64, 1000, 50_000])
+def test_total_uses_60_bits_and_no_more(n, spread):
+    z, log_s = problem(n, n=n, width=2, spread=spread)
+    total = exponential(z, log_s).total
+    assert 2**59 - n <= total <= 2**60
+
+
+@given(
+    st.lists(st.floats(-1e6, 1e6, allow_subnormal=False), min_size=1, max_size=20),
+    st.floats(-700, 0),
+)
+@settings(deadline=None, max_examples=200)
+def test_total_property(values, log_s):
+    z = np.array(values)[:, None]
+    dual = exponential(z, np.full((len(z), 1), log_s))
+    assert 2**59 - len(z) <= dual.total <= 2**60
+    np.testing.assert_allclose(dual.log_loss, logsumexp(log_s - z), rtol=1e-13, atol=1e-13)
+
+
+@pytest.mark.parametrize("extreme", [1e6, -1e6, 1e300, -1e300])
+def test_extreme_margins(extreme):
+    n = 10
+    log_s = np.full((n, 1), -math.log(n))
+    dual = exponential(np.full((n, 1), extreme), log_s)
+    np.testing.assert_allclose(dual.log_loss, -extreme, rtol=1e-14)
+    assert len(np.unique(dual.u)) == 1
+    # One row far from the others: it takes all the weight, or none.
+    z = np.zeros((n, 1))
+    z[3] = extreme
+    dual = exponential(z, log_s)
+    others = np.delete(dual.u, 3)
+    if extreme < 0:
+        np.testing.assert_allclose(dual.log_loss, -extreme - math.log(n), rtol=1e-14)
+        assert (others == 0).all()
+        assert dual.total == dual.u[3, 0] >= 2**59
+    else:
+        np.testing.assert_allclose(dual.log_loss, math.log((n - 1) / n), atol=1e-14)
+        assert dual.u[3, 0] == 0
+        assert (others > 0).all()
+
+
+def test_both_extremes_at_once():
+    dual = exponential(np.array([[1e6, -1e6, 0.0]]), np.zeros((1, 1)))
+    assert dual.u[0].tolist() == [0, dual.total, 0]
+    assert dual.log_loss == 1e6
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_order_of_the_margins_does_not_matter(seed):
+    z, log_s = problem(seed, n=200, width=3, spread=2.0)
+    dual = exponential(z, log_s)
+    rng = np.random.default_rng(seed)
+    rows, columns = rng.permutation(200), rng.permutation(3)
+    moved = exponential(z[rows][:, columns], log_s[rows])
+    np.testing.assert_array_equal(moved.u, dual.u[rows][:, columns])
+    assert moved.total == dual.total
+    assert moved.log_loss == dual.log_loss
+
+
+def test_equal_margins_have_equal_weights():
+    # Also at the ends of an array, where vector instructions stop.
+    rng = np.random.default_rng(0)
+    few = rng.normal(size=5)
+    z = few[np.arange(103) % 5][:, None]
+    dual = exponential(z, np.zeros((103, 1)))
+    for k in range(5):
+        assert len(set(dual.u[k::5, 0].tolist())) == 1
+    assert len(set(dual.u.ravel().tolist())) == 5
+
+
+def test_a_constant_shift_of_dyadic_margins_changes_no_weight():
+    z = np.random.default_rng(0).integers(-32, 32, size=(20, 3)) / 8
+    dual = exponential(z, np.zeros((20, 1)))
+    shifted = exponential(z + 1024, np.zeros((20, 1)))
+    np.testing.assert_array_equal(shifted.u, dual.u)
+    np.testing.assert_allclose(shifted.log_loss, dual.log_loss - 1024, rtol=1e-14)
