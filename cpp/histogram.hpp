@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -23,7 +24,13 @@ void parallel_for(std::size_t n, int n_threads, Work work) {
     const std::size_t extra = std::min<std::size_t>(n, std::max(n_threads, 1)) - (n > 0);
     std::vector<std::thread> threads;
     threads.reserve(extra);
-    for (std::size_t i = 0; i < extra; ++i) threads.emplace_back(run);
+    for (std::size_t i = 0; i < extra; ++i) {
+        try {
+            threads.emplace_back(run);
+        } catch (const std::system_error&) {
+            break;  // no more threads to be had: go on with those there are
+        }
+    }
     run();
     for (auto& thread : threads) thread.join();
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,7 +35,13 @@ def exponential(z: Vector, log_s: Vector) -> DualWeights:
     x = log_s - z
     top = float(x.max())
     e = np.exp(x - top)
-    bits = _BITS - int(np.frexp(e.sum())[1])
-    u = np.rint(np.ldexp(e, bits)).astype(np.int64)
+    # Twice in integers, so that not even the number of bits depends on the order of a sum.
+    coarse = _BITS - e.size.bit_length()
+    bits = coarse + _BITS - (int(_integers(e, coarse).sum()) + e.size).bit_length()
+    u = _integers(e, bits)
     total = int(u.sum())
-    return DualWeights(u, total, top + np.log(total) - bits * np.log(2.0))
+    return DualWeights(u, total, top + math.log(math.ldexp(total, -bits)))
+
+
+def _integers(e: Vector, bits: int) -> NDArray[np.int64]:
+    return np.rint(np.ldexp(e, bits)).astype(np.int64)

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.datasets import load_iris
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
@@ -57,7 +58,9 @@ def assert_best_cut(p, v, resolution=0.0):
 
 POINTS = st.lists(
     st.tuples(
-        st.sampled_from([0.0, -0.0, 1.0, 1 + 2**-52, 1.5, -3.0, 8e307, -8e307, 5e-324]),
+        st.sampled_from(
+            [0.0, -0.0, 1.0, 1 + 2**-52, 1 + 2**-51, 1.5, -3.0, 8e307, -8e307, 5e-324]
+        ),
         st.integers(-8, 8),
     ),
     min_size=1,
@@ -100,6 +103,12 @@ def test_best_cut_by_hand():
     assert best_cut(p, np.array([1.0, 1.0, 1.0, 1.0])) == (-math.inf, 1)
     assert best_cut(p, np.array([-1.0, -1.0, -1.0, -1.0])) == (-math.inf, -1)
     assert best_cut(np.zeros(3), np.array([5.0, -1.0, -2.0])) == (-math.inf, 1)
+
+
+def test_best_cut_between_adjacent_doubles():
+    for low in (1.0, 1 + 2**-52):  # the middle is rounded down, or up
+        p = np.array([np.nextafter(low, 2), low])
+        assert best_cut(p, np.array([1.0, -1.0])) == (low, 1)
 
 
 # ---------------------------------------------------------------- Fisher's discriminant
@@ -345,3 +354,20 @@ def test_a_classifier_without_sample_weight_is_refused():
     model = AdaBoostMO(weak_learner=KNeighborsClassifier())
     with pytest.raises(ValueError, match=message):
         model.fit(rows.X, np.arange(len(rows)) % 2)
+
+
+@pytest.mark.parametrize("scale", [1e-280, 1e-200, 1e160, 2e307])
+def test_the_scale_of_the_data_does_not_matter(scale):
+    X, y = load_iris(return_X_y=True)
+    near = AdaBoostMO(max_iter=3, weak_learner="lda").fit(X, y)
+    far = AdaBoostMO(max_iter=3, weak_learner="lda").fit(X * scale, y)
+    assert (far.predict(X * scale) == near.predict(X)).all()
+
+
+def test_a_feature_that_is_the_class_is_used():
+    """It has no scatter within the classes: the pseudo-inverse would not see it."""
+    rng = np.random.default_rng(0)
+    rows = rows_of(np.column_stack([rng.normal(size=(40, 2)), np.arange(40) % 2]))
+    v = np.where(rows.X[:, 2] == 1, 1, -1)
+    ((_, edge),) = LDAOracle(rows).price(rows, v[:, None]).best(None)
+    assert edge == 40

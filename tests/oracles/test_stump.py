@@ -80,6 +80,17 @@ def test_best_stump_and_code(seed, n_classes):
     np.testing.assert_array_equal(code, expected_code)
 
 
+def test_a_class_that_does_not_matter_has_the_code_plus_one():
+    rows = random_rows(0)
+    V = random_V(0, len(rows), 3)
+    V[:, 1] = 0
+    stump, code, edge = StumpOracle(rows).price(rows, V).learned()
+    expected_edge, expected, expected_code = algorithms.best_stump_and_code(rows.X, V)
+    assert (edge, as_reference(stump)) == (expected_edge, expected)
+    np.testing.assert_array_equal(code, expected_code)
+    assert code[1] == 1
+
+
 def test_the_constant_where_it_is_best():
     rows = random_rows(0)
     X = rows.X

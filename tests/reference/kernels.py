@@ -42,8 +42,8 @@ def ranks(x: Array) -> list[int]:
 def quantile_ends(x: Array, weight: Ints, n_bins: int) -> list[int]:
     """The ranks after which a bin ends, in fractions: integer weights only.
 
-    Bin k ends with the first value whose cumulated weight reaches k / n_bins of the total.
-    Nothing ends with the last value, which has no cut above it.
+    Bin k ends after the value whose cumulated weight is nearest to k / n_bins of the total,
+    the lower one if two are; never after the last value, which has no cut above it.
     """
     rank = ranks(x)
     mass = [Fraction(0)] * max(rank)
@@ -54,8 +54,8 @@ def quantile_ends(x: Array, weight: Ints, n_bins: int) -> list[int]:
     ends = set()
     for k in range(1, n_bins):
         target = cumulated[-1] * Fraction(k, n_bins)
-        ends.add(1 + next(j for j, c in enumerate(cumulated) if c >= target))
-    return sorted(ends - {len(mass)})
+        ends.add(1 + min(range(len(mass) - 1), key=lambda j: abs(cumulated[j] - target)))
+    return sorted(ends)
 
 
 @dataclass(frozen=True)

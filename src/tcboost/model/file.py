@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import zipfile
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -72,7 +71,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
         "certificate": asdict(model.certificate_),
         "classes_are_objects": model.classes_.dtype == object,
     }
-    arrays["header"] = np.array(json.dumps(header))
+    arrays["header"] = np.array(json.dumps(header, default=lambda value: value.item()))
     target = Path(path)
     partial = target.with_name(target.name + ".partial")
     try:
@@ -96,31 +95,30 @@ def load(path: str | os.PathLike[str]) -> Any:
     estimator
         A fitted estimator of the class that was saved; see `save` for an example.
     """
+    with open(path, "rb") as file:  # np.load leaves it open if it is no archive
+        try:
+            with np.load(file, allow_pickle=False) as archive:
+                arrays = {name: archive[name] for name in archive.files}
+            header = json.loads(str(arrays["header"]))
+            later = header["format"] == _FORMAT and header["version"] > _VERSION
+            model = None if later else _from_arrays(header, arrays)
+        except Exception as e:  # whatever a damaged file does to zip, NumPy, JSON or us
+            raise ValueError(f"{path} is not a tcboost model file, or it is damaged") from e
+    if later:
+        raise ValueError(
+            f"{path} has the format version {header['version']}, written by tcboost "
+            f"{header['tcboost']}; this is tcboost {__version__}, which reads versions up "
+            f"to {_VERSION}"
+        )
+    return model
+
+
+def _from_arrays(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Any:
+    """The estimator of a file's contents."""
     from .. import named  # the estimators import this package
 
-    try:
-        with np.load(path, allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
-        header = json.loads(str(arrays["header"]))
-        if header["format"] != _FORMAT:
-            raise KeyError("format")
-        if header["version"] > _VERSION:
-            raise ValueError(
-                f"{path} has the format version {header['version']}, written by tcboost "
-                f"{header['tcboost']}; this is tcboost {__version__}, which reads versions up "
-                f"to {_VERSION}"
-            )
-    except (
-        KeyError,
-        TypeError,
-        EOFError,
-        OSError,
-        zipfile.BadZipFile,
-        json.JSONDecodeError,
-    ) as e:
-        if isinstance(e, FileNotFoundError | PermissionError | IsADirectoryError):
-            raise
-        raise ValueError(f"{path} is not a tcboost model file, or it is damaged") from e
+    if header["format"] != _FORMAT:
+        raise KeyError("format")
     coding = header["coding"] if header["coding"] is not None else arrays["M"]
     model = getattr(named, header["estimator"])(coding=coding, **header["parameters"])
     model.classes_ = arrays["classes"]

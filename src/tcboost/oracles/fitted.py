@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import solve
 from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
@@ -74,11 +75,14 @@ class LDAOracle(_FittedOracle):
 
     def __init__(self, rows: LocalRows) -> None:
         super().__init__(rows)
-        mean = rows.weight @ rows.X
-        scale = np.sqrt(rows.weight @ (rows.X - mean) ** 2)
+        # Powers of two first: exact, and the squares can neither overflow nor underflow.
+        unit = np.ldexp(1.0, np.frexp(np.abs(rows.X).max(axis=0))[1] - 1)
+        Y = rows.X / unit
+        mean = rows.weight @ Y
+        scale = np.sqrt(rows.weight @ (Y - mean) ** 2)
         scale[scale == 0] = 1.0
-        self._scale = scale
-        self._Z = (rows.X - mean) / scale  # scales that differ by 1e8 would hide a singularity
+        self._scale = scale * unit
+        self._Z = (Y - mean) / scale  # scales that differ by 1e8 would hide a singularity
 
     def fit(self, v: Vector) -> Discriminant:
         """Fisher's direction, then the best cut along it."""
@@ -86,12 +90,10 @@ class LDAOracle(_FittedOracle):
         means = [np.average(Z[p], axis=0, weights=weight[p]) for p in (positive, v < 0)]
         centred = Z - np.where(positive[:, None], means[0], means[1])
         scatter = centred.T @ (centred * weight[:, None]) / weight.sum()
-        # The pseudo-inverse is safe where the scatter is singular; a direction without scatter
-        # is then left to the other term.
-        direction = np.linalg.pinv(scatter, rcond=1e-10, hermitian=True) @ (means[0] - means[1])
-        if not direction.any():
-            direction = means[0] - means[1]
-        coef = direction / self._scale
+        # The ridge is small beside the unit variance of Z. It is felt only where the scatter is
+        # singular, and there favours directions in which the classes differ without any.
+        scatter[np.diag_indices_from(scatter)] += 1e-8
+        coef = solve(scatter, means[0] - means[1], assume_a="pos") / self._scale
         X = self._rows.X
         # What rounding may do to a projection; a cut must not depend on it.
         resolution = (

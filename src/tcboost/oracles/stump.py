@@ -41,7 +41,8 @@ class StumpOracle:
     def __init__(self, rows: LocalRows) -> None:
         n_bins = rows.binning.n_bins
         offset = np.concatenate([[0], np.cumsum(n_bins)])
-        counts = rows.sum(Block.prefix_sums, np.ones((len(rows), 1), np.int64))[:, 0]
+        mass = np.maximum(1, np.rint(np.ldexp(rows.weight, 40))).astype(np.int64)
+        masses = rows.sum(Block.prefix_sums, mass[:, None])[:, 0]
         # A candidate is a feature, the last bin on its left and the side of the missing values.
         # Their order decides ties: the constant first, then by feature, cut and side.
         feature: list[Any] = [[0]]
@@ -49,13 +50,13 @@ class StumpOracle:
         missing_right: list[Any] = [[True]]
         for d, n_cuts in enumerate(n_bins - 2):
             inner = np.arange(1, n_cuts + 1)
-            if counts[offset[d] + MISSING] > 0:
+            if masses[offset[d] + MISSING] > 0:
                 # Last of all: every value on the left, the missing ones on the right.
                 cut.append(np.append(np.repeat(inner, 2), n_cuts + 1))
                 missing_right.append(np.append(np.tile([False, True], n_cuts), True))
             else:  # a missing value in new data goes to the larger side
                 cut.append(inner)
-                missing_right.append(2 * counts[offset[d] + inner] < len(rows))
+                missing_right.append(2 * masses[offset[d] + inner] < mass.sum())
             feature.append(np.full(len(cut[-1]), d))
         self._feature, self._cut = np.concatenate(feature), np.concatenate(cut)
         self._missing_right = np.concatenate(missing_right)

@@ -60,9 +60,9 @@ def fit_binning(X: Vector, weight: Vector, max_bins: int | str | None) -> Binnin
             exact = False
             cumulated = np.cumsum(np.bincount(inverse, weights=weight[seen]))
             targets = cumulated[-1] * np.arange(1, limit) / limit
-            # A hair below the target, so that rounding does not decide where a bin ends.
-            ends = np.unique(np.searchsorted(cumulated, targets * (1 - 1e-12)))
-            ends = ends[ends < len(values) - 1]
+            # The nearest end of a value's mass; a hair lower, so that rounding decides no tie.
+            between = (cumulated[:-2] + cumulated[1:-1]) / 2
+            ends = np.unique(np.searchsorted(between, targets * (1 - 1e-12)))
         cuts.append(_between(values, ends) if len(values) else np.empty(0))
     return Binning(tuple(cuts), exact)
 

@@ -43,7 +43,8 @@ class LocalRows:
 
     Equal rows of equal class are merged, their weights added, and the rest is ordered by a
     hash of the content: a fit sees the same rows in the same order however the data were
-    ordered, and however often all of them were repeated.
+    ordered, and however often all of them were repeated (to the last bit if the weights are
+    integers, as they are without `sample_weight`).
     """
 
     def __init__(
@@ -54,6 +55,7 @@ class LocalRows:
         max_bins: int | str | None,
         n_jobs: int | None,
     ) -> None:
+        X = np.where(np.isnan(X), np.nan, X + 0.0)  # one NaN and one zero
         order, starts = _canonical_groups(X, y, weight)
         self.X: Vector = X[order[starts]]
         self.y: NDArray[np.intp] = y[order[starts]]
@@ -99,7 +101,7 @@ def _canonical_groups(
     X: Vector, y: NDArray[np.intp], weight: Vector
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """An order of the rows that depends on their content only, and where its groups start."""
-    bits = np.where(np.isnan(X), np.nan, X + 0.0).view(np.uint64)  # one NaN and one zero
+    bits = X.view(np.uint64)
     first, second = _hash(bits, 0x9E3779B97F4A7C15), _hash(bits, 0xC2B2AE3D27D4EB4F)
     order = np.lexsort((weight, y, second, first))
     bits, y = bits[order], y[order]
