@@ -5,11 +5,11 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from reference import algorithms as ref
-from tcboost.boosting import Task, boost
+from tcboost.boosting import Run, Task
 from tcboost.coding import ecoc, one_vs_rest
 from tcboost.columns import FixedCode, LearnedCode, RandomCode
 from tcboost.correctors import StageWise, TotallyCorrective
-from tcboost.losses import exponential
+from tcboost.losses import LOSSES
 from tcboost.margins import Codeword, Pairwise
 from tcboost.model import Ensemble
 from tcboost.oracles import make_oracle
@@ -27,14 +27,21 @@ def problem(seed, n_classes, weighted=True, n=40, n_features=3):
     return LocalRows(X, y, s, "auto", 1)
 
 
-def task_for(rows, chooser, margin, seed=0):
-    oracle = make_oracle("stump", rows, np.random.RandomState(seed))
-    return Task(rows, margin, oracle, chooser(oracle))
+def task_for(rows, chooser, margin, loss="exponential"):
+    oracle = make_oracle("stump", rows, np.random.RandomState(0))
+    return Task(rows, margin, LOSSES[loss], oracle, chooser(oracle))
+
+
+def run(rows, chooser, margin, n_rounds, **corrective):
+    """A finished run: stage-wise, or totally corrective if theta and tol are given."""
+    cls = TotallyCorrective if corrective else StageWise
+    corrector = cls(margin, rows.y, rows.weight, **corrective)
+    return Run(task_for(rows, chooser, margin), corrector).boost(n_rounds)
 
 
 def dual_weights(rows, margin, z):
-    dual = exponential(z, np.log(rows.weight / margin.width)[:, None])
-    return dual.u / dual.total
+    dual = LOSSES["exponential"].dual_weights(z, rows.weight)
+    return dual.u / dual.scale
 
 
 def assert_same_stumps(columns, stumps):
@@ -51,14 +58,14 @@ def assert_same_stumps(columns, stumps):
 def test_adaboost_mo_is_algorithm_1(n_classes, weighted, code):
     rows = problem(n_classes, n_classes, weighted)
     M = code(n_classes)
-    margin, corrector = Codeword(M), StageWise(rows.weight, M.shape[1])
-    fit = boost(task_for(rows, FixedCode, margin), corrector, T)
+    margin = Codeword(M)
+    fit = run(rows, FixedCode, margin, T)
     expected = ref.adaboost_mo(rows.X, rows.y, M, T, rows.weight)
     assert len(fit.w) == T
     assert_allclose(fit.w, expected.omegas, rtol=1e-10)
     assert_same_stumps(fit.columns, expected.stumps)
-    assert_allclose(fit.history["loss"], expected.losses, atol=1e-12)
-    assert_allclose(dual_weights(rows, margin, corrector.z), expected.u[-1], atol=1e-13)
+    assert_allclose(fit.history.arrays()["loss"], expected.losses, atol=1e-12)
+    assert_allclose(dual_weights(rows, margin, fit.corrector.z), expected.u[-1], atol=1e-13)
     X = np.random.default_rng(9).normal(size=(200, 3))
     scores = Ensemble(fit.columns, fit.w, margin, M.shape[1]).scores(X)
     assert_array_equal(
@@ -70,23 +77,21 @@ def test_adaboost_mo_is_algorithm_1(n_classes, weighted, code):
 @pytest.mark.parametrize("n_classes", [2, 3, 5])
 def test_adaboost_ecc_is_algorithm_2(n_classes, weighted):
     rows = problem(10 + n_classes, n_classes, weighted)
-    margin, corrector = Pairwise(n_classes), StageWise(rows.weight, n_classes - 1)
-    draws = np.random.RandomState(3)
-    task = task_for(rows, lambda oracle: RandomCode(oracle, n_classes, draws), margin)
-    fit = boost(task, corrector, T)
+    margin, draws = Pairwise(n_classes), np.random.RandomState(3)
+    fit = run(rows, lambda oracle: RandomCode(oracle, n_classes, draws), margin, T)
     codes = np.array([c.code for c in fit.columns]).T
     expected = ref.adaboost_ecc(rows.X, rows.y, codes, T, rows.weight)
     assert_allclose(fit.w, expected.omegas, rtol=1e-10)
     assert_same_stumps(fit.columns, expected.stumps)
-    assert_allclose(fit.history["loss"], expected.losses, atol=1e-12)
-    assert_allclose(dual_weights(rows, margin, corrector.z), expected.u[-1], atol=1e-13)
+    assert_allclose(fit.history.arrays()["loss"], expected.losses, atol=1e-12)
+    assert_allclose(dual_weights(rows, margin, fit.corrector.z), expected.u[-1], atol=1e-13)
     X = np.random.default_rng(9).normal(size=(200, 3))
     scores = Ensemble(fit.columns, fit.w, margin, n_classes).scores(X)
     assert_array_equal(
         scores.argmax(axis=1), ref.predict_ecc(X, codes, expected.stumps, expected.omegas)
     )
     margins = ref.margins_ecc(rows.X, rows.y, codes, expected.stumps, expected.omegas)
-    assert fit.history["min_margin"][-1] == pytest.approx(margins.min(), abs=1e-12)
+    assert fit.history.arrays()["min_margin"][-1] == pytest.approx(margins.min(), abs=1e-12)
 
 
 @pytest.mark.parametrize("theta", [4.0, 8.0, 20.0])
@@ -94,45 +99,48 @@ def test_adaboost_ecc_is_algorithm_2(n_classes, weighted):
 def test_multiboost_mo_is_algorithm_3(theta, n_classes):
     rows, M = problem(20 + n_classes, n_classes), ecoc(n_classes)
     margin = Codeword(M)
-    corrector = TotallyCorrective(rows.weight, M.shape[1], theta, tol=1e-9)
-    fit = boost(task_for(rows, FixedCode, margin), corrector, T)
+    fit = run(rows, FixedCode, margin, T, theta=theta, tol=1e-9)
     expected = ref.multiboost(rows.X, rows.y, theta, T, rows.weight, M=M)
-    assert_totally_corrective_agrees(fit, expected, rows, margin, corrector)
+    assert_totally_corrective_agrees(fit, expected, rows, margin)
 
 
 @pytest.mark.parametrize("theta", [0.5, 4.0, 8.0])
 @pytest.mark.parametrize("n_classes", [2, 3, 4])
 def test_multiboost_ecc_is_algorithm_3(theta, n_classes):
     rows, margin = problem(30 + n_classes, n_classes), Pairwise(n_classes)
-    corrector = TotallyCorrective(rows.weight, n_classes - 1, theta, tol=1e-9)
     draws = np.random.RandomState(5)
-    task = task_for(rows, lambda oracle: RandomCode(oracle, n_classes, draws), margin)
-    fit = boost(task, corrector, T)
+    fit = run(
+        rows,
+        lambda oracle: RandomCode(oracle, n_classes, draws),
+        margin,
+        T,
+        theta=theta,
+        tol=1e-9,
+    )
     codes = np.array([c.code for c in fit.columns]).T
     expected = ref.multiboost(rows.X, rows.y, theta, len(fit.w), rows.weight, codes=codes)
-    assert_totally_corrective_agrees(fit, expected, rows, margin, corrector)
+    assert_totally_corrective_agrees(fit, expected, rows, margin)
 
 
-def assert_totally_corrective_agrees(fit, expected, rows, margin, corrector):
+def assert_totally_corrective_agrees(fit, expected, rows, margin):
     assert len(fit.w) == len(expected.omegas) > 1
     # At an optimum different stumps have the same edge, so the edges are compared.
     for column, u, edge in zip(fit.columns, expected.u, expected.edges, strict=False):
         rho = margin.apply(column.outputs(rows.X), rows.y)
         assert (u * rho).sum() == pytest.approx(edge, abs=1e-8)
-    assert_allclose(fit.history["loss"], expected.losses, atol=1e-8)
-    assert_allclose(fit.history["r"], expected.r, atol=1e-6)
-    assert_allclose(fit.history["edge"], expected.edges, atol=1e-6)
+    assert_allclose(fit.history.arrays()["loss"], expected.losses, atol=1e-8)
+    assert_allclose(fit.history.arrays()["r"], expected.r, atol=1e-6)
+    assert_allclose(fit.history.arrays()["edge"], expected.edges, atol=1e-6)
     assert_allclose(fit.w, expected.omegas, atol=1e-4)
-    assert_allclose(dual_weights(rows, margin, corrector.z), expected.u[-1], atol=1e-6)
+    assert_allclose(dual_weights(rows, margin, fit.corrector.z), expected.u[-1], atol=1e-6)
 
 
 def test_learned_codes_take_the_best_stump_and_code_of_all():
     rows, margin = problem(40, 3), Pairwise(3)
-    corrector = TotallyCorrective(rows.weight, 2, 5.0, tol=1e-9)
-    fit = boost(task_for(rows, LearnedCode, margin), corrector, 1)
+    fit = run(rows, LearnedCode, margin, 1, theta=5.0, tol=1e-9)
     V = margin.adjoint(np.repeat(rows.weight[:, None] / 2, 2, axis=1), rows.y)
     edge, stump, code = ref.best_stump_and_code(rows.X, V)
-    assert fit.history["edge"][0] == pytest.approx(edge, abs=1e-12)
+    assert fit.history.arrays()["edge"][0] == pytest.approx(edge, abs=1e-12)
     (h,) = fit.columns[0].hypotheses
     assert (h.feature, h.threshold) == (stump.feature, stump.threshold)
     assert_array_equal(h.sign * fit.columns[0].code, stump.sign * code)
@@ -142,28 +150,32 @@ def test_history_is_what_the_paper_plots():
     """Fig. 1: inner products with past mistake vectors, uncontrolled or bounded by r."""
     rows, M = problem(50, 3), ecoc(3)
     margin = Codeword(M)
-    stage_wise = boost(task_for(rows, FixedCode, margin), StageWise(rows.weight, 3), T)
-    theta = stage_wise.w.sum()
-    corrector = TotallyCorrective(rows.weight, 3, theta, tol=1e-8)
-    corrective = boost(task_for(rows, FixedCode, margin), corrector, T)
+    stage_wise = run(rows, FixedCode, margin, T)
+    corrective = run(rows, FixedCode, margin, T, theta=stage_wise.w.sum(), tol=1e-8)
     for fit in (stage_wise, corrective):
-        assert [len(g) for g in fit.history["inner_products"]] == list(range(1, T + 1))
+        assert [len(g) for g in fit.history.arrays()["inner_products"]] == list(range(1, T + 1))
         outputs = [c.outputs(rows.X) for c in fit.columns]
         # Recomputed from nothing but columns and coefficients.
         z = sum(w * margin.apply(o, rows.y) for w, o in zip(fit.w, outputs, strict=True))
         u = np.exp(-z) * rows.weight[:, None]
         u /= u.sum()
         g = [(u * margin.apply(o, rows.y)).sum() for o in outputs]
-        assert_allclose(fit.history["inner_products"][-1], g, atol=1e-12)
-        assert fit.history["min_margin"][-1] == pytest.approx(z.min() / fit.w.sum())
-        assert fit.history["loss"][-1] == pytest.approx(
+        assert_allclose(fit.history.arrays()["inner_products"][-1], g, atol=1e-12)
+        assert fit.history.arrays()["min_margin"][-1] == pytest.approx(z.min() / fit.w.sum())
+        assert fit.history.arrays()["loss"][-1] == pytest.approx(
             np.log((np.exp(-z) * rows.weight[:, None]).sum() / 3)
         )
-    last = [g[-1] for g in stage_wise.history["inner_products"]]
+    last = [g[-1] for g in stage_wise.history.arrays()["inner_products"]]
     assert_allclose(last, 0.0, atol=1e-12)  # the corrective update of Sec. III-E
-    for g, r in zip(corrective.history["inner_products"], corrective.history["r"], strict=True):
+    for g, r in zip(
+        corrective.history.arrays()["inner_products"],
+        corrective.history.arrays()["r"],
+        strict=True,
+    ):
         assert (g <= r + 1e-15).all()
-    assert (corrective.history["loss"] <= stage_wise.history["loss"] + 1e-9).all()
+    assert (
+        corrective.history.arrays()["loss"] <= stage_wise.history.arrays()["loss"] + 1e-9
+    ).all()
 
 
 def test_an_error_of_zero_is_bounded_and_one_half_ends_the_run():
@@ -171,11 +183,11 @@ def test_an_error_of_zero_is_bounded_and_one_half_ends_the_run():
     y = np.array([0, 0, 1, 1])
     rows = LocalRows(X, y, np.ones(4), "auto", 1)
     margin = Codeword(ecoc(2))
-    fit = boost(task_for(rows, FixedCode, margin), StageWise(rows.weight, 1), 3)
+    fit = run(rows, FixedCode, margin, 3)
     assert_allclose(fit.w, 0.5 * np.log(7.0))  # an error of 1/8, of four rows and one bit
     flat = LocalRows(np.zeros((4, 1)), y, np.ones(4), "auto", 1)
     assert len(flat) == 2  # equal rows are merged
-    fit = boost(task_for(flat, FixedCode, margin), StageWise(flat.weight, 1), 3)
+    fit = run(flat, FixedCode, margin, 3)
     assert fit.columns == []
     assert (fit.certificate.primal, fit.certificate.dual) == (
         0.0,

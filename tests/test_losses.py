@@ -1,4 +1,4 @@
-"""The exponential loss: its value, its gradient, and weights in integers."""
+"""The losses: value, gradient, and weights in integers."""
 
 import math
 
@@ -7,8 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import logsumexp, softmax
+from sklearn.metrics import log_loss
 
-from tcboost.losses import exponential
+from tcboost.losses import LOSSES, softmax_weights
+from tcboost.margins import Pairwise
+
+
+def exponential(z, log_s):
+    return softmax_weights(log_s - z)
 
 
 def problem(seed, n=30, width=4, spread=3.0):
@@ -22,22 +28,22 @@ def problem(seed, n=30, width=4, spread=3.0):
 def test_value_and_weights(seed, spread):
     z, log_s = problem(seed, spread=spread)
     dual = exponential(z, log_s)
-    np.testing.assert_allclose(dual.log_loss, logsumexp(log_s - z), rtol=1e-13, atol=1e-13)
+    np.testing.assert_allclose(dual.loss, logsumexp(log_s - z), rtol=1e-13, atol=1e-13)
     assert dual.u.dtype == np.int64
     assert dual.u.shape == z.shape
     assert (dual.u >= 0).all()
-    assert isinstance(dual.total, int)
-    assert dual.total == sum(dual.u.ravel().tolist())
+    assert isinstance(dual.scale, int)
+    assert dual.scale == sum(dual.u.ravel().tolist())
     np.testing.assert_allclose(
-        dual.u / dual.total, softmax(log_s - z), rtol=1e-12, atol=2.0**-58
+        dual.u / dual.scale, softmax(log_s - z), rtol=1e-12, atol=2.0**-58
     )
 
 
 def test_no_margin_no_loss():
     weight = np.array([0.5, 0.25, 0.25])
     dual = exponential(np.zeros((3, 2)), np.log(weight / 2)[:, None])
-    assert abs(dual.log_loss) < 1e-14
-    np.testing.assert_allclose(dual.u / dual.total, np.outer(weight, [0.5, 0.5]), rtol=1e-15)
+    assert abs(dual.loss) < 1e-14
+    np.testing.assert_allclose(dual.u / dual.scale, np.outer(weight, [0.5, 0.5]), rtol=1e-15)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -49,15 +55,15 @@ def test_weights_are_minus_the_gradient(seed):
         up, down = z.copy(), z.copy()
         up[i] += step
         down[i] -= step
-        slope = exponential(up, log_s).log_loss - exponential(down, log_s).log_loss
-        np.testing.assert_allclose(-slope / (2 * step), dual.u[i] / dual.total, atol=1e-9)
+        slope = exponential(up, log_s).loss - exponential(down, log_s).loss
+        np.testing.assert_allclose(-slope / (2 * step), dual.u[i] / dual.scale, atol=1e-9)
 
 
 @pytest.mark.parametrize("spread", [0.0, 0.1, 5.0, 1e4])
 @pytest.mark.parametrize("n", [1, 2, 3, 7, 64, 1000, 50_000])
 def test_total_uses_60_bits_and_no_more(n, spread):
     z, log_s = problem(n, n=n, width=2, spread=spread)
-    total = exponential(z, log_s).total
+    total = exponential(z, log_s).scale
     assert 0.999 * 2**59 <= total <= 2**60
 
 
@@ -69,8 +75,8 @@ def test_total_uses_60_bits_and_no_more(n, spread):
 def test_total_property(values, log_s):
     z = np.array(values)[:, None]
     dual = exponential(z, np.full((len(z), 1), log_s))
-    assert 0.999 * 2**59 <= dual.total <= 2**60
-    np.testing.assert_allclose(dual.log_loss, logsumexp(log_s - z), rtol=1e-13, atol=1e-13)
+    assert 0.999 * 2**59 <= dual.scale <= 2**60
+    np.testing.assert_allclose(dual.loss, logsumexp(log_s - z), rtol=1e-13, atol=1e-13)
 
 
 @pytest.mark.parametrize("extreme", [1e6, -1e6, 1e300, -1e300])
@@ -78,7 +84,7 @@ def test_extreme_margins(extreme):
     n = 10
     log_s = np.full((n, 1), -math.log(n))
     dual = exponential(np.full((n, 1), extreme), log_s)
-    np.testing.assert_allclose(dual.log_loss, -extreme, rtol=1e-14)
+    np.testing.assert_allclose(dual.loss, -extreme, rtol=1e-14)
     assert len(np.unique(dual.u)) == 1
     # One row far from the others: it takes all the weight, or none.
     z = np.zeros((n, 1))
@@ -86,11 +92,11 @@ def test_extreme_margins(extreme):
     dual = exponential(z, log_s)
     others = np.delete(dual.u, 3)
     if extreme < 0:
-        np.testing.assert_allclose(dual.log_loss, -extreme - math.log(n), rtol=1e-14)
+        np.testing.assert_allclose(dual.loss, -extreme - math.log(n), rtol=1e-14)
         assert (others == 0).all()
-        assert dual.total == dual.u[3, 0] >= 2**59
+        assert dual.scale == dual.u[3, 0] >= 2**59
     else:
-        np.testing.assert_allclose(dual.log_loss, math.log((n - 1) / n), atol=1e-14)
+        np.testing.assert_allclose(dual.loss, math.log((n - 1) / n), atol=1e-14)
         assert dual.u[3, 0] == 0
         assert (others > 0).all()
 
@@ -106,8 +112,8 @@ def test_weights_are_rounded_to_the_nearest():
 
 def test_both_extremes_at_once():
     dual = exponential(np.array([[1e6, -1e6, 0.0]]), np.zeros((1, 1)))
-    assert dual.u[0].tolist() == [0, dual.total, 0]
-    assert dual.log_loss == 1e6
+    assert dual.u[0].tolist() == [0, dual.scale, 0]
+    assert dual.loss == 1e6
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -118,8 +124,8 @@ def test_order_of_the_margins_does_not_matter(seed):
     rows, columns = rng.permutation(200), rng.permutation(3)
     moved = exponential(z[rows][:, columns], log_s[rows])
     np.testing.assert_array_equal(moved.u, dual.u[rows][:, columns])
-    assert moved.total == dual.total
-    assert moved.log_loss == dual.log_loss
+    assert moved.scale == dual.scale
+    assert moved.loss == dual.loss
 
 
 def test_equal_margins_have_equal_weights():
@@ -138,7 +144,7 @@ def test_a_constant_shift_of_dyadic_margins_changes_no_weight():
     dual = exponential(z, np.zeros((20, 1)))
     shifted = exponential(z + 1024, np.zeros((20, 1)))
     np.testing.assert_array_equal(shifted.u, dual.u)
-    np.testing.assert_allclose(shifted.log_loss, dual.log_loss - 1024, rtol=1e-14)
+    np.testing.assert_allclose(shifted.loss, dual.loss - 1024, rtol=1e-14)
 
 
 @given(
@@ -149,11 +155,60 @@ def test_order_does_not_matter_where_float_sums_would_differ(values, random):
     z, order = np.log(values)[:, None], list(range(len(values)))
     random.shuffle(order)
     a, b = exponential(z, np.zeros((1, 1))), exponential(z[order], np.zeros((1, 1)))
-    assert (a.total, a.log_loss) == (b.total, b.log_loss)
+    assert (a.scale, a.loss) == (b.scale, b.loss)
     assert (a.u[order] == b.u).all()
-    assert 2**58 < a.total <= 2**60
+    assert 2**58 < a.scale <= 2**60
 
 
 def test_a_loss_of_zero_is_zero():
     dual = exponential(np.zeros((10, 1)), np.full((10, 1), -np.log(10)))
-    assert abs(dual.log_loss) < 1e-15
+    assert abs(dual.loss) < 1e-15
+
+
+# ---------------------------------------------------------------- every loss
+
+
+@pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES)
+@pytest.mark.parametrize("n_classes", [2, 3, 5])
+def test_every_loss_is_convex_decreasing_and_knows_its_gradient(loss, n_classes):
+    rng = np.random.default_rng(n_classes)
+    weight = rng.dirichlet(np.ones(12))
+    z = rng.normal(size=(12, n_classes - 1))
+    dual = loss.dual_weights(z, weight)
+    assert dual.u.sum() <= 2**60
+    assert (dual.u >= 0).all()
+    step = 1e-6
+    for i in np.ndindex(z.shape):
+        up, down = z.copy(), z.copy()
+        up[i] += step
+        down[i] -= step
+        slope = loss.dual_weights(up, weight).loss - loss.dual_weights(down, weight).loss
+        assert -slope / (2 * step) == pytest.approx(dual.u[i] / dual.scale, abs=1e-8)
+    other = rng.normal(size=z.shape)
+    tangent = dual.loss - ((other - z) * dual.u).sum() / dual.scale
+    assert loss.dual_weights(other, weight).loss >= tangent
+
+
+@pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES)
+@pytest.mark.parametrize("spread", [0.0, 1.0, 300.0])
+def test_scores_and_pairwise_margins_tell_the_same(loss, spread):
+    rng = np.random.default_rng(0)
+    y, weight = np.arange(20) % 4, rng.dirichlet(np.ones(20))
+    F = spread * rng.normal(size=(20, 4))
+    margin = Pairwise(4)
+    dual = loss.dual_weights(margin.apply(F, y), weight)
+    value, V = loss.on_scores(F, y, weight)
+    assert value == pytest.approx(dual.loss, rel=1e-12, abs=1e-12)
+    np.testing.assert_allclose(V, margin.adjoint(dual.u, y) / dual.scale, atol=1e-14)
+
+
+def test_multinomial_is_cross_entropy():
+    rng = np.random.default_rng(1)
+    y, F = np.arange(30) % 3, rng.normal(size=(30, 3))
+    value, _ = LOSSES["multinomial"].on_scores(F, y, np.full(30, 1 / 30))
+    assert value == pytest.approx(log_loss(y, softmax(F, axis=1)))
+    huge = LOSSES["multinomial"].dual_weights(
+        np.array([[1e6, -1e6], [1e6, 1e6]]), np.ones(2) / 2
+    )
+    assert huge.loss == 5e5
+    assert huge.u[1].tolist() == [0, 0]

@@ -1,6 +1,7 @@
 """tcboost: totally corrective multiclass boosting with a proof of optimality on every fit."""
 
 from ._version import __version__
+from .classifier import TCBoostClassifier
 from .correctors import MasterSolution, solve_master
 from .model import load, save
 from .named import AdaBoostECC, AdaBoostMO, MultiBoostECC, MultiBoostMO
@@ -11,6 +12,7 @@ __all__ = [
     "MasterSolution",
     "MultiBoostECC",
     "MultiBoostMO",
+    "TCBoostClassifier",
     "__version__",
     "load",
     "save",

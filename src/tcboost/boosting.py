@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .certificate import Certificate, Certifier
-from .columns import Chooser
-from .correctors import Corrector
-from .losses import exponential
+from .columns import Chooser, Priced
+from .correctors import BallCorrective, Corrector, TotallyCorrective
+from .losses import DualWeights, Loss
 from .margins import Margin
 from .oracles import Column, Oracle
 from .rows.blocks import LocalRows
@@ -25,96 +25,132 @@ Vector = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Task:
-    """What is to be learned: rows, margins, and where columns come from."""
+    """What is to be learned: rows, margins, loss, and where columns come from."""
 
     rows: LocalRows
     margin: Margin
+    loss: Loss
     oracle: Oracle
     chooser: Chooser
 
 
-@dataclass(frozen=True)
-class Fit:
-    """A finished run."""
+class Run:
+    """A run of column generation, which may be continued: `boost` again, with more rounds."""
 
-    columns: list[Column]
-    w: Vector
-    history: dict[str, Any]
-    certificate: Certificate
+    def __init__(self, task: Task, corrector: Corrector, verbose: int = 0) -> None:
+        self.task, self.corrector = task, corrector
+        self.columns: list[Column] = []
+        self.history = History(verbose)
+        self.certificate: Certificate
+        self._certifier = Certifier()
 
+    @property
+    def w(self) -> Vector:
+        """Coefficients: one number a column, or one class vector."""
+        return self.corrector.w
 
-def boost(task: Task, corrector: Corrector, max_iter: int, verbose: int = 0) -> Fit:
-    """Add up to `max_iter` columns.
+    def boost(self, max_iter: int) -> Run:
+        """Add columns until there are `max_iter`, or the certificate is small.
 
-    Step numbers are those of Algorithm 3. The round after the last one only certifies: the
-    bound at the final coefficients needs the best edge under the final dual weights.
-    """
-    rows, margin = task.rows, task.margin
-    log_s = np.log(rows.weight / margin.width)[:, None]
-    columns: list[Column] = []
-    history, certifier = _History(verbose), Certifier()
-    while True:
-        dual = exponential(corrector.z, log_s)
-        prices = task.oracle.price(rows, margin.adjoint(dual.u, rows.y))
-        g = prices.edges(columns) / dual.total if columns else np.zeros(0)
-        r = max(0.0, float(g.max(initial=0.0)))
-        priced = task.chooser.choose(prices, corrector.floor(r) * dual.total)  # (2)
-        # KL(u, s) follows from log u = log s - z - loss; rounding u to integers adds a little.
-        divergence = -float(corrector.w @ g) - dual.log_loss + dual.u.size * 2.0**-59
-        certifier.add(priced.bound / dual.total, divergence)
-        certificate = certifier.certificate(
-            dual.log_loss, corrector.budget, task.chooser.hypothesis_class
+        Step numbers are those of Algorithm 3. The round after the last one only certifies: the
+        bound at the final coefficients needs the best edge under the final dual weights.
+        """
+        task, corrector, columns = self.task, self.corrector, self.columns
+        while True:
+            dual, g, priced = self._price()
+            if len(self.history) < len(columns):
+                self.history.record(task, corrector, self.certificate, g)
+            finished = len(columns) >= max_iter or corrector.done(self.certificate.gap)
+            if finished or priced.column is None:  # (3), (6)
+                if not corrector.polish():
+                    break
+                self.history.forget()
+                continue
+            if not corrector.update(priced.column, priced.column.outputs(task.rows.X), dual):
+                break  # after (4), (5)
+            columns.append(priced.column)
+            self.history.edges.append(priced.edge / dual.scale)
+        return self
+
+    def set_budget(self, theta: float) -> None:
+        """Go on with another budget, without the columns that have no weight."""
+        assert isinstance(self.corrector, TotallyCorrective | BallCorrective)
+        kept = self.corrector.prune()
+        self.columns = [c for c, k in zip(self.columns, kept, strict=True) if k]
+        self.history = History(0)
+        self.corrector.set_budget(theta)
+
+    def _price(self) -> tuple[DualWeights, Vector, Priced]:
+        """Step (2), and the certificate at the present coefficients."""
+        task, corrector = self.task, self.corrector
+        z = corrector.z
+        dual = task.loss.dual_weights(z, task.rows.weight)
+        prices = task.oracle.price(task.rows, task.margin.adjoint(dual.u, task.rows.y))
+        g = np.zeros_like(corrector.w)
+        if self.columns:
+            g = task.chooser.edges(prices, self.columns) / dual.scale
+        floor = corrector.floor(max(0.0, float(lengths(g).max(initial=0.0))))
+        priced = task.chooser.choose(prices, floor * dual.scale)
+        # The bound is ``loss + <w, g> - theta e*``; rounding u to integers adds a little.
+        offset = dual.loss + float((corrector.w * g).sum()) - dual.u.size * 2.0**-59
+        self._certifier.add(priced.bound / dual.scale, offset)
+        self.certificate = self._certifier.certificate(
+            dual.loss, corrector.budget, task.chooser.hypothesis_class, task.loss.name
         )
-        if columns:
-            history.record(task, corrector, certificate, r, g)
-        finished = len(columns) == max_iter or corrector.done(certificate.gap)
-        if finished or priced.column is None:  # (3), (6)
-            break
-        rho = margin.apply(priced.column.outputs(rows.X), rows.y)
-        if not corrector.update(rho, dual):  # (4), (5)
-            break
-        columns.append(priced.column)
-        history.edges.append(priced.edge / dual.total)
-    return Fit(columns, corrector.w, history.arrays(), certificate)
+        return dual, g, priced
 
 
-class _History:
+def lengths(w: Vector) -> Vector:
+    """Numbers as they are, class vectors by their length."""
+    return w if w.ndim == 1 else np.sqrt((w * w).sum(axis=1))
+
+
+class History:
     """What the paper plots, round by round."""
 
     def __init__(self, verbose: int) -> None:
         self.edges: list[float] = []
-        self.inner_products: list[Vector] = []
+        self._inner_products: list[Vector] = []
         self._rounds: list[dict[str, float]] = []
         self._verbose = verbose
 
+    def __len__(self) -> int:
+        return len(self._rounds)
+
     def record(
-        self, task: Task, corrector: Corrector, certificate: Certificate, r: float, g: Vector
+        self, task: Task, corrector: Corrector, certificate: Certificate, g: Vector
     ) -> None:
         """Take down the state after a round, under the dual weights that follow from it."""
-        z, w = corrector.z, corrector.w
+        z, used = corrector.z, lengths(corrector.w)
         wrong = task.margin.wrong(z, task.rows.y)
+        inner_products = lengths(g)
         entry = {
             "loss": certificate.primal,
             "train_error": float(task.rows.weight @ wrong),
-            "min_margin": float(z.min()) / max(float(w.sum()), 1e-300),
-            "r": r,
+            "min_margin": float(z.min()) / max(float(used.sum()), 1e-300),
+            "r": max(0.0, float(inner_products.max())),
             "gap": certificate.gap,
-            "n_active": int(np.count_nonzero(w)),
+            "n_active": int(np.count_nonzero(used)),
         }
         self._rounds.append(entry)
-        self.inner_products.append(g)
+        self._inner_products.append(inner_products)
         t = len(self._rounds)
         if self._verbose > 1 or (self._verbose == 1 and (t <= 3 or t % 10 == 0)):
             print(
-                f"round {t:4d}  log-loss {entry['loss']:+.6f}  train error "
+                f"round {t:4d}  loss {entry['loss']:+.6f}  train error "
                 f"{entry['train_error']:.4f}  gap {entry['gap']:.3g}  "
                 f"active {entry['n_active']}"
             )
+
+    def forget(self) -> None:
+        """The last round is to be recorded anew."""
+        self._rounds.pop()
+        self._inner_products.pop()
 
     def arrays(self) -> dict[str, Any]:
         """One array a quantity; the inner products are a list, one longer each round."""
         names = ("loss", "train_error", "min_margin", "r", "gap", "n_active")
         history: dict[str, Any] = {k: np.array([e[k] for e in self._rounds]) for k in names}
         history["edge"] = np.array(self.edges)
-        history["inner_products"] = self.inner_products
+        history["inner_products"] = self._inner_products
         return history

@@ -1,181 +1,139 @@
-"""The estimator: parameters, validation, assembly. The algorithms are in `boosting`."""
+"""TCBoostClassifier, the one obvious class."""
 
 from __future__ import annotations
 
-import warnings
-from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from numbers import Real
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
-from threadpoolctl import ThreadpoolController
+from scipy.special import softmax
+from sklearn.utils._param_validation import Interval, StrOptions
 
-from .boosting import Fit, Task, boost
-from .certificate import Certificate
-from .coding import coding_matrix
-from .columns import Chooser, FixedCode, LearnedCode, RandomCode
-from .correctors import Corrector, StageWise, TotallyCorrective
-from .margins import Codeword, Margin, Pairwise
-from .model.ensemble import Ensemble
-from .oracles import Column, make_oracle
-from .rows.blocks import LocalRows
-from .theta import stagewise_theta
+from .estimator import BoostingClassifier
+from .losses import LOSSES
 
 Vector = NDArray[np.float64]
 
 
-class BoostingClassifier(ClassifierMixin, BaseEstimator):
-    """What all estimators share; the public ones are in `named`.
+class TCBoostClassifier(BoostingClassifier):
+    """Totally corrective boosting of decision stumps, with a budget that chooses itself.
 
-    A subclass pins `_pairwise` (which margin) and has `theta` and `tol` among its parameters if
-    it is totally corrective.
+    Solves, over all stumps h_j and class vectors v_j,
+
+        minimise    loss(F),    F(x) = sum_j v_j h_j(x)
+        subject to  sum_j norm2(v_j) <= theta
+
+    by column generation: each round adds the stump whose class vector has the steepest descent
+    of all, and re-solves every class vector. The model is additive: a table a feature. The
+    certificate bounds how much any other such model could improve on its training loss.
+
+    Parameters
+    ----------
+    loss : {"multinomial", "exponential"}, default="multinomial"
+        Cross-entropy, or the paper's exponential loss of pairwise margins (its logarithm).
+    coding : {"vector", "learned", "random"}, default="vector"
+        What a stump says about the classes: a vector that is re-solved in every round, or a
+        multiple of a code in {-1, +1}, found together with the stump or drawn.
+    theta : float, "auto" or "stagewise", default="auto"
+        The budget. "auto" cross-validates it on a path of growing budgets; "stagewise" takes
+        the sum of the coefficients of AdaBoost.ECC.
+    max_iter : int, default=500
+        Stumps, at the most.
+    weak_learner : "stump"
+        Only stumps can be searched exactly; see `MultiBoostECC` for other weak learners.
+    max_bins : int, "auto" or None, default="auto"
+        Bins of a feature. None is exact, "auto" exact up to 65,535 distinct values.
+    tol : float, default=1e-3
+        Stop when the certificate proves the training loss this close to optimal.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the code draws; only used with ``coding="random"``.
+    n_jobs : int or None, default=None
+        Threads; None means all cores. The model does not depend on it.
+    verbose : int, default=0
+        1 prints every tenth round, 2 every round.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The classes.
+    estimators_ : list of Column
+        The stumps.
+    estimator_weights_ : ndarray of shape (n_iter_, n_classes) or (n_iter_,)
+        Their class vectors, or the multiples of their codes.
+    theta_ : float
+        The budget used.
+    theta_choice_ : Choice
+        With ``theta="auto"``: the budgets tried, their out-of-fold losses and errors.
+    probability_scale_ : float
+        Probabilities are the softmax of this multiple of the scores; fitted out of fold with
+        ``theta="auto"``.
+    n_iter_ : int
+        Rounds run.
+    certificate_ : Certificate
+        `primal`, `dual`, `gap`, `theta`, `hypothesis_class`; one sentence when printed.
+    history_ : dict
+        Arrays with one entry a round, as in `AdaBoostMO`.
+    n_features_in_ : int
+        Features seen in fit.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, if all of them were strings.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from tcboost import TCBoostClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = TCBoostClassifier().fit(X, y)
+    >>> model.score(X, y) > 0.95
+    True
+    >>> model.predict_proba(X[:1]).argmax()
+    np.int64(0)
     """
 
-    _pairwise: ClassVar[bool]
-    _totally_corrective: ClassVar[bool]
-
-    coding: Any
-    max_iter: int
-    weak_learner: Any
-    max_bins: int | str | None
-    random_state: Any
-    n_jobs: int | None
-    verbose: int
-
-    classes_: NDArray[Any]
-    estimators_: list[Column]
-    estimator_weights_: Vector
-    coding_matrix_: NDArray[np.int8]
-    theta_: float
-    n_iter_: int
-    n_features_in_: int
-    certificate_: Certificate
-    history_: dict[str, Any]
-
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "weak_learner": [StrOptions({"stump", "lda"}), HasMethods(["fit", "predict"])],
-        "max_bins": [
-            StrOptions({"auto"}),
-            None,
-            Interval(Integral, 2, 65_535, closed="both"),
+        **BoostingClassifier._parameter_constraints,
+        "loss": [StrOptions(set(LOSSES))],
+        "coding": [StrOptions({"vector", "learned", "random"})],
+        "theta": [
+            StrOptions({"auto", "stagewise"}),
+            Interval(Real, 0, np.inf, closed="neither"),
         ],
-        "random_state": ["random_state"],
-        "n_jobs": [None, Integral],
-        "verbose": ["verbose"],
+        "tol": [Interval(Real, 0, np.inf, closed="neither")],
+        "weak_learner": [StrOptions({"stump"})],
     }
 
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit the model and certify it.
+    def __init__(
+        self,
+        loss: str = "multinomial",
+        coding: str = "vector",
+        theta: float | str = "auto",
+        max_iter: int = 500,
+        *,
+        weak_learner: str = "stump",
+        max_bins: int | str | None = "auto",
+        tol: float = 1e-3,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.loss = loss
+        self.coding = coding
+        self.theta = theta
+        self.max_iter = max_iter
+        self.weak_learner = weak_learner
+        self.max_bins = max_bins
+        self.tol = tol
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            NaN stands for a missing value, which only stumps can take.
-        y : array-like of shape (n_samples,)
-            The classes, two or more.
-        sample_weight : array-like of shape (n_samples,), optional
-            Nonnegative. A weight of 2 is a row that occurs twice, 0 a row that is not there.
+    def predict_proba(self, X: ArrayLike) -> Vector:
+        """Class probabilities; the largest is the prediction.
 
-        Returns
-        -------
-        self
-        """
-        rows = self._rows(X, y, sample_weight)
-        seed = check_random_state(self.random_state).randint(2**31 - 1)
-        # One thread in the linear algebra, so that a result never depends on their number.
-        with ThreadpoolController().limit(limits=1, user_api="blas"):
-            fit, corrector = self._run(rows, seed)
-        self._keep(fit, corrector)
-        return self
-
-    def _rows(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> LocalRows:
-        """Validated data, in canonical order; sets `classes_`."""
-        X, y = validate_data(
-            self, X, y, dtype=np.float64, ensure_all_finite=False, ensure_min_samples=2
-        )
-        self._check_values(X)
-        check_classification_targets(y)
-        if sample_weight is not None and not np.any(np.asarray(sample_weight)):
-            raise ValueError("sample_weight is zero for every row")
-        weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
-        if (weight < 0).any():
-            raise ValueError("sample_weight must not be negative")
-        kept = weight > 0
-        self.classes_, labels = np.unique(y[kept], return_inverse=True)
-        if len(self.classes_) < 2:
-            raise ValueError(
-                f"y holds one class only ({self.classes_[0]!r}) among the rows of positive "
-                "weight; a classifier needs at least two"
-            )
-        return LocalRows(X[kept], labels, weight[kept], self.max_bins, self.n_jobs)
-
-    def _run(self, rows: LocalRows, seed: int) -> tuple[Fit, Corrector]:
-        corrector: Corrector
-        if self._totally_corrective:
-            theta = self.theta
-            if isinstance(theta, str):
-                theta = stagewise_theta(self._task(rows, seed), self.max_iter)
-            corrector = TotallyCorrective(
-                rows.weight,
-                self._margin(len(self.classes_)).width,
-                float(theta),
-                self.tol,
-            )
-        else:
-            corrector = StageWise(rows.weight, self._margin(len(self.classes_)).width)
-        return boost(self._task(rows, seed), corrector, self.max_iter, self.verbose), corrector
-
-    def _margin(self, n_classes: int) -> Margin:
-        if self._pairwise:
-            return Pairwise(n_classes)
-        return Codeword(coding_matrix(self.coding, n_classes))
-
-    def _task(self, rows: LocalRows, seed: int) -> Task:
-        """The same seed gives the same code draws, for the stage-wise run behind theta too."""
-        rng = np.random.RandomState(seed)
-        n_classes = len(self.classes_)
-        oracle = make_oracle(self.weak_learner, rows, rng)
-        chooser: Chooser
-        if not self._pairwise:
-            chooser = FixedCode(oracle)
-        elif self.coding == "learned":
-            chooser = LearnedCode(oracle)
-        else:
-            chooser = RandomCode(oracle, n_classes, rng)
-        return Task(rows, self._margin(n_classes), oracle, chooser)
-
-    def _keep(self, fit: Fit, corrector: Corrector) -> None:
-        self.estimators_ = fit.columns
-        self.estimator_weights_ = fit.w
-        self.theta_ = corrector.budget
-        self.n_iter_ = len(fit.columns)
-        self.certificate_ = fit.certificate
-        self.history_ = fit.history
-        if self._pairwise:
-            codes = np.array([c.code for c in fit.columns], dtype=np.int8)
-            self.coding_matrix_ = codes.reshape(-1, len(self.classes_)).T
-        else:
-            self.coding_matrix_ = coding_matrix(self.coding, len(self.classes_))
-        solution = getattr(corrector, "solution", None)
-        if solution is not None and solution.status != "optimal":
-            warnings.warn(
-                f"the restricted master was solved to a gap of {solution.gap:.2g} only (status "
-                f"{solution.status!r}); the certificate takes that into account. A smaller "
-                "theta or a larger tol would help.",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
-
-    def decision_function(self, X: ArrayLike) -> Vector:
-        """Class scores, the largest of which is the prediction.
+        At the population minimiser of the multinomial loss they are the softmax of the scores,
+        of the exponential loss that of twice the scores. With ``theta="auto"`` the factor is
+        fitted to out-of-fold scores instead.
 
         Parameters
         ----------
@@ -183,59 +141,9 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator):
 
         Returns
         -------
-        ndarray of shape (n_samples, n_classes), or (n_samples,) for two classes
-            For two classes the score of the second less that of the first.
-        """
-        check_is_fitted(self)
-        rows = validate_data(self, X, dtype=np.float64, ensure_all_finite=False, reset=False)
-        self._check_values(rows)
-        scores = self._ensemble().scores(rows)
-        return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
-
-    def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """The class of the largest score, the first on a tie.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
+        ndarray of shape (n_samples, n_classes)
         """
         scores = self.decision_function(X)
         if scores.ndim == 1:
-            return self.classes_[(scores > 0).astype(int)]
-        return self.classes_[scores.argmax(axis=1)]
-
-    def _ensemble(self) -> Ensemble:
-        n_classes = len(self.classes_)
-        margin = Pairwise(n_classes) if self._pairwise else Codeword(self.coding_matrix_)
-        n_outputs = n_classes if self._pairwise else self.coding_matrix_.shape[1]
-        return Ensemble(self.estimators_, self.estimator_weights_, margin, n_outputs)
-
-    def _check_values(self, X: Vector) -> None:
-        """Infinity is never a value; NaN is one for stumps only. Name the column."""
-        bad, what = np.isinf(X).any(axis=0), "infinity"
-        if not bad.any() and not self._takes_missing():
-            bad = np.isnan(X).any(axis=0)
-            what = "NaN, which only weak_learner='stump' can take,"
-        if bad.any():
-            d = int(np.flatnonzero(bad)[0])
-            names = getattr(self, "feature_names_in_", None)
-            name = f" ({names[d]!r})" if names is not None else ""
-            raise ValueError(f"Input X contains {what} in column {d}{name}")
-
-    def _takes_missing(self) -> bool:
-        return isinstance(self.weak_learner, str) and self.weak_learner == "stump"
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = self._takes_missing()
-        return tags
-
-
-THETA_CONSTRAINTS: dict[str, list[Any]] = {
-    "theta": [StrOptions({"stagewise"}), Interval(Real, 0, np.inf, closed="neither")],
-    "tol": [Interval(Real, 0, np.inf, closed="neither")],
-}
+            scores = np.column_stack([np.zeros(len(scores)), scores])
+        return softmax(self.probability_scale_ * scores, axis=1)

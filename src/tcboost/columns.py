@@ -10,9 +10,12 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .coding import draw_code
 from .oracles import Column, Oracle, Prices
+
+Vector = NDArray[np.float64]
 
 # Drawn codes that price too low before the exactly best code is taken instead (or, where the
 # oracle is not exact and every draw costs a fit, before the run ends).
@@ -40,8 +43,19 @@ class Chooser(Protocol):
     def choose(self, prices: Prices, floor: float) -> Priced:
         """A column whose edge is above `floor`, if there is one."""
 
+    def edges(self, prices: Prices, columns: list[Column]) -> Vector:
+        """Edges of earlier columns: numbers, or class vectors whose lengths they are."""
 
-class FixedCode:
+
+class _Coded:
+    """Columns with a code, fixed or of their own, and so with one number as their edge."""
+
+    def edges(self, prices: Prices, columns: list[Column]) -> Vector:
+        """Edges of earlier columns."""
+        return prices.edges(columns)
+
+
+class FixedCode(_Coded):
     """One hypothesis for each bit of the coding matrix, equations (13) and (14)."""
 
     def __init__(self, oracle: Oracle) -> None:
@@ -56,7 +70,7 @@ class FixedCode:
         return Priced(column, edge, edge if self._exact else np.inf)
 
 
-class LearnedCode:
+class LearnedCode(_Coded):
     """One hypothesis with its best code, found together; needs an exact oracle."""
 
     def __init__(self, oracle: Oracle) -> None:
@@ -70,7 +84,7 @@ class LearnedCode:
         return Priced(Column((h,), code) if edge > floor else None, edge, edge)
 
 
-class RandomCode:
+class RandomCode(_Coded):
     """One hypothesis with a random code column, as in AdaBoost.ECC, equations (21) and (22).
 
     A drawn code whose best edge is not above the floor is drawn again. The class is that of
@@ -94,3 +108,21 @@ class RandomCode:
             if edge > floor:
                 return Priced(Column((h,), code), edge, bound)
         return best or Priced(None, edge, bound)
+
+
+class VectorCode:
+    """One hypothesis with a class vector that stays free; needs an exact oracle."""
+
+    def __init__(self, oracle: Oracle) -> None:
+        if not oracle.exact:
+            raise ValueError("coding='vector' needs weak_learner='stump'")
+        self.hypothesis_class = f"{oracle.hypothesis_class} with class vectors"
+
+    def choose(self, prices: Prices, floor: float) -> Priced:
+        """The hypothesis whose class vector would have the longest gradient."""
+        h, edge = prices.vector()
+        return Priced(Column((h,)) if edge > floor else None, edge, edge)
+
+    def edges(self, prices: Prices, columns: list[Column]) -> Vector:
+        """Gradients by the class vectors."""
+        return prices.vectors(columns)

@@ -1,46 +1,118 @@
-"""The loss: its value and the dual weights that it puts on the margins."""
+"""The losses: value, and the dual weights that they put on the margins.
+
+A new loss is one class here, one entry in `LOSSES`, and the shared tests apply to it.
+"""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 Vector = NDArray[np.float64]
 
-_BITS = 60  # the dual weights sum to at most 2**60: no sum of them can overflow 64 bits
+_BITS = 60  # dual weights sum to at most 2**60: no sum of them can overflow 64 bits
 
 
 @dataclass(frozen=True)
 class DualWeights:
-    """A distribution over the margins in integers: (i, k) has the weight ``u[i, k] / total``.
+    """Minus the gradient of the loss in integers: margin (i, k) has ``u[i, k] / scale``.
 
-    Integer sums are exact, so prices do not depend on the order of the rows. Any distribution
-    gives a valid dual bound, this rounded one too.
+    Integer sums are exact, so prices do not depend on the order of the rows. A dual bound
+    holds at any u, at this rounded one too.
     """
 
     u: NDArray[np.int64]
-    total: int
-    log_loss: float
+    scale: int
+    loss: float
 
 
-def exponential(z: Vector, log_s: Vector) -> DualWeights:
-    """``log sum s exp(-z)`` and its dual weights, proportional to ``s exp(-z)``.
+class Loss(Protocol):
+    """Contract of a convex, decreasing loss of the margins z (rows, width)."""
 
-    The logarithm of the losses (3) and (18) of the paper; the weights are its equation (15),
-    normalised as in (30).
+    name: str
+
+    def dual_weights(self, z: Vector, weight: Vector) -> DualWeights:
+        """Value and minus the gradient; `weight` sums to one over the rows."""
+
+    def on_scores(self, F: Vector, y: NDArray[np.intp], weight: Vector) -> tuple[float, Vector]:
+        """For pairwise margins of the class scores F: value and minus the gradient by F."""
+
+
+class Exponential:
+    """``log mean exp(-z)``: the logarithm of the losses (3) and (18) of the paper.
+
+    Its weights are equation (15), normalised as in (30).
     """
-    x = log_s - z
+
+    name = "log-loss"
+
+    def dual_weights(self, z: Vector, weight: Vector) -> DualWeights:
+        """Weights proportional to ``weight exp(-z)``, summing to one."""
+        return softmax_weights(np.log(weight / z.shape[1])[:, None] - z)
+
+    def on_scores(self, F: Vector, y: NDArray[np.intp], weight: Vector) -> tuple[float, Vector]:
+        """Value and minus the gradient by F."""
+        rows = np.arange(len(y))
+        x = F - F[rows, y][:, None] + np.log(weight / (F.shape[1] - 1))[:, None]
+        x[rows, y] = -np.inf
+        top = float(x.max())
+        e = np.exp(x - top)
+        total = float(e.sum())
+        V = e * (-1.0 / total)
+        V[rows, y] = -V.sum(axis=1)
+        return top + math.log(total), V
+
+
+class Multinomial:
+    """Cross-entropy, ``mean log(1 + sum_k exp(-z_k))`` of pairwise margins z."""
+
+    name = "cross-entropy"
+
+    def dual_weights(self, z: Vector, weight: Vector) -> DualWeights:
+        """Weights ``weight p_c`` of the wrong classes c."""
+        top = np.maximum(0.0, -z.min(axis=1))
+        e = np.exp(-z - top[:, None])
+        total = np.exp(-top) + e.sum(axis=1)
+        p = e * (weight / total)[:, None]
+        bits = _bits(p)
+        loss = math.fsum(weight * (top + np.log(total)))
+        return DualWeights(_integers(p, bits), 2**bits, loss)
+
+    def on_scores(self, F: Vector, y: NDArray[np.intp], weight: Vector) -> tuple[float, Vector]:
+        """Value and minus the gradient by F, ``weight (onehot(y) - p)``."""
+        rows = np.arange(len(y))
+        top = F.max(axis=1)
+        e = np.exp(F - top[:, None])
+        total = e.sum(axis=1)
+        V = e * (-weight / total)[:, None]
+        V[rows, y] += weight
+        return float(weight @ (top + np.log(total) - F[rows, y])), V
+
+
+LOSSES: dict[str, Loss] = {"exponential": Exponential(), "multinomial": Multinomial()}
+
+
+def softmax_weights(x: Vector) -> DualWeights:
+    """``log sum exp x`` and its gradient; here the integers sum to the scale exactly."""
     top = float(x.max())
     e = np.exp(x - top)
-    # Twice in integers, so that not even the number of bits depends on the order of a sum.
-    coarse = _BITS - e.size.bit_length()
-    bits = coarse + _BITS - (int(_integers(e, coarse).sum()) + e.size).bit_length()
+    bits = _bits(e)
     u = _integers(e, bits)
     total = int(u.sum())
     return DualWeights(u, total, top + math.log(math.ldexp(total, -bits)))
+
+
+def _bits(e: Vector) -> int:
+    """How far to shift numbers in [0, 1] so that their integers sum to at most 2**60.
+
+    Counted in integers, so that it does not depend on the order of a sum.
+    """
+    coarse = _BITS - e.size.bit_length()
+    return coarse + _BITS - (int(_integers(e, coarse).sum()) + e.size).bit_length()
 
 
 def _integers(e: Vector, bits: int) -> NDArray[np.int64]:

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from sklearn.utils._param_validation import StrOptions
 
-from .classifier import THETA_CONSTRAINTS, BoostingClassifier
+from .estimator import THETA_CONSTRAINTS, BoostingClassifier
 
 _CODE_MATRIX: dict[str, list[Any]] = {"coding": [StrOptions({"ecoc", "ovr"}), "array-like"]}
 _CODE_COLUMN: dict[str, list[Any]] = {"coding": [StrOptions({"random", "learned"})]}
@@ -74,7 +74,7 @@ class AdaBoostMO(BoostingClassifier):
     """
 
     _pairwise = False
-    _totally_corrective = False
+    _stage_wise = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **BoostingClassifier._parameter_constraints,
         **_CODE_MATRIX,
@@ -131,8 +131,7 @@ class AdaBoostECC(BoostingClassifier):
     True
     """
 
-    _pairwise = True
-    _totally_corrective = False
+    _stage_wise = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **BoostingClassifier._parameter_constraints,
         **_CODE_COLUMN,
@@ -200,7 +199,6 @@ class MultiBoostMO(BoostingClassifier):
     """
 
     _pairwise = False
-    _totally_corrective = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **BoostingClassifier._parameter_constraints,
         **_CODE_MATRIX,
@@ -273,8 +271,6 @@ class MultiBoostECC(BoostingClassifier):
     True
     """
 
-    _pairwise = True
-    _totally_corrective = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **BoostingClassifier._parameter_constraints,
         **_CODE_COLUMN,

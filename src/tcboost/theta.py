@@ -1,12 +1,111 @@
-"""The budget theta of the totally corrective algorithms."""
+"""The budget theta: the stage-wise sum, and cross validation along a path."""
 
 from __future__ import annotations
 
-from .boosting import Task, boost
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
+
+from .boosting import Run, Task, lengths
 from .correctors import StageWise
+from .losses import LOSSES
+from .model.ensemble import Ensemble
+from .rows.blocks import LocalRows
+
+Vector = NDArray[np.float64]
+
+GRID = tuple(float(2.0**k) for k in range(0, 11))
+_PATIENCE = 2  # budgets without a better validation loss before the path ends
 
 
 def stagewise_theta(task: Task, max_iter: int) -> float:
     """The sum of the coefficients of the stage-wise algorithm on the same data (Sec. IV)."""
-    corrector = StageWise(task.rows.weight, task.margin.width)
-    return float(boost(task, corrector, max_iter).w.sum())
+    corrector = StageWise(task.margin, task.rows.y, task.rows.weight)
+    return float(Run(task, corrector).boost(max_iter).w.sum())
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The budgets tried, what validation said of them, and the one taken."""
+
+    thetas: Vector
+    validation_loss: Vector
+    validation_error: Vector
+    n_active: Vector
+    best: int
+    scale: float
+
+    @property
+    def theta(self) -> float:
+        """The chosen budget."""
+        return float(self.thetas[self.best])
+
+
+def choose_theta(
+    rows: LocalRows,
+    start: Callable[[LocalRows, float], Run],
+    max_iter: int,
+    n_folds: int = 5,
+    grid: tuple[float, ...] = GRID,
+) -> Choice:
+    """Cross-validate the budget along one ascending path a fold.
+
+    Neighbours share their columns, and every budget starts where the last one ended. The
+    criterion is the cross-entropy of out-of-fold scores, after the best common scaling of all
+    of them: a budget is not to blame for being too sure of itself, as that can be mended.
+    """
+    fold = content_folds(rows, n_folds)
+    runs = [start(rows.subset(fold != k), grid[0]) for k in range(n_folds)]
+    scores = np.zeros((len(rows), runs[0].task.margin.width + 1))
+    table: list[tuple[float, float, float, float, float]] = []
+    for theta in grid:
+        for k, run in enumerate(runs):
+            if table:
+                run.set_budget(theta)
+            run.boost(max_iter)
+            scores[fold == k] = scores_of(run, rows.X[fold == k])
+        scale, loss = best_scale(scores, rows.y, rows.weight)
+        wrong = scores.argmax(axis=1) != rows.y
+        active = float(np.mean([np.count_nonzero(lengths(r.w)) for r in runs]))
+        table.append((theta, loss, float(rows.weight @ wrong), active, scale))
+        losses = [row[1] for row in table]
+        if len(table) - 1 - int(np.argmin(losses)) >= _PATIENCE:
+            break
+    thetas, losses_, errors, actives, scales = np.array(table).T
+    best = int(np.argmin(losses_))
+    return Choice(thetas, losses_, errors, actives, best, float(scales[best]))
+
+
+def content_folds(rows: LocalRows, n_folds: int) -> NDArray[np.intp]:
+    """A fold for each row, stratified by class.
+
+    The rows are ordered by a hash of their content, so that neither their order in the data nor
+    repeating all of them changes anything.
+    """
+    fold = np.empty(len(rows), dtype=np.intp)
+    for c in np.unique(rows.y):
+        members = np.flatnonzero(rows.y == c)
+        fold[members] = (np.arange(len(members)) + c) % n_folds
+    return fold
+
+
+def scores_of(run: Run, X: Vector) -> Vector:
+    """Class scores of the present coefficients."""
+    task = run.task
+    return Ensemble(run.columns, run.w, task.margin, task.margin.width + 1).scores(X)
+
+
+def best_scale(F: Vector, y: NDArray[np.intp], weight: Vector) -> tuple[float, float]:
+    """The factor a that makes ``softmax(a F)`` fit best, and its cross-entropy."""
+    cross_entropy = LOSSES["multinomial"].on_scores
+
+    def value(log_a: float) -> float:
+        return cross_entropy(np.exp(log_a) * F, y, weight)[0]
+
+    found = minimize_scalar(
+        value, bounds=(-6.0, 3.0), method="bounded", options={"xatol": 1e-3}
+    )
+    return float(np.exp(found.x)), float(found.fun)

@@ -1,8 +1,19 @@
 """How the coefficients change when a column is added: one of them, or all."""
 
+from .ball import Ball, BallCorrective, CodeSimplex, GroupBall
 from .base import Corrector
 from .master import MasterSolution, solve_master
 from .stagewise import StageWise
 from .totally_corrective import TotallyCorrective
 
-__all__ = ["Corrector", "MasterSolution", "StageWise", "TotallyCorrective", "solve_master"]
+__all__ = [
+    "Ball",
+    "BallCorrective",
+    "CodeSimplex",
+    "Corrector",
+    "GroupBall",
+    "MasterSolution",
+    "StageWise",
+    "TotallyCorrective",
+    "solve_master",
+]

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..losses import DualWeights
+from ..oracles import Column
 
 Vector = NDArray[np.float64]
 
 
 class Corrector(Protocol):
-    """Coefficients w of the columns so far, and the margins ``z = P w`` (rows, width)."""
+    """Coefficients w of the columns so far, and the margins z (rows, width).
+
+    A coefficient is a number, or a class vector: one row of a matrix.
+    """
 
     w: Vector
-    z: Vector
+
+    @property
+    def z(self) -> Vector:
+        """Margins under w."""
 
     @property
     def budget(self) -> float:
@@ -28,5 +35,8 @@ class Corrector(Protocol):
     def done(self, gap: float) -> bool:
         """Whether a certificate with this gap ends the run."""
 
-    def update(self, rho: NDArray[Any], dual: DualWeights) -> bool:
-        """Take in a column with margins rho; False if nothing can be gained from it."""
+    def update(self, column: Column, outputs: NDArray[np.int8], dual: DualWeights) -> bool:
+        """Take in a column with its outputs; False if nothing can be gained from it."""
+
+    def polish(self) -> bool:
+        """Make good what rounds left loose; False if there is nothing."""

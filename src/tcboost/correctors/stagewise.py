@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..losses import DualWeights
+from ..margins import Margin
+from ..oracles import Column
 from .base import Vector
 
 
@@ -19,10 +21,11 @@ class StageWise:
     number of rows, ``1 / sum s_i^2``). At 1/2 or above there is nothing to gain: the run ends.
     """
 
-    def __init__(self, weight: Vector, width: int) -> None:
+    def __init__(self, margin: Margin, y: NDArray[np.intp], weight: Vector) -> None:
+        self._margin, self._y = margin, y
         self.w: Vector = np.zeros(0)
-        self.z: Vector = np.zeros((len(weight), width))
-        self.smallest_error = float(weight @ weight) / (2 * width)
+        self.z: Vector = np.zeros((len(y), margin.width))
+        self.smallest_error = float(weight @ weight) / (2 * margin.width)
 
     @property
     def budget(self) -> float:
@@ -37,14 +40,19 @@ class StageWise:
         """Algorithms 1 and 2 have no stopping rule."""
         return False
 
-    def update(self, rho: NDArray[Any], dual: DualWeights) -> bool:
+    def update(self, column: Column, outputs: NDArray[np.int8], dual: DualWeights) -> bool:
         """Add the column with its coefficient; the others stay."""
+        rho = self._margin.apply(outputs, self._y)
         coefficient = stagewise_coefficient(dual.u, rho, self.smallest_error)
         if coefficient is None:
             return False
         self.w = np.append(self.w, coefficient)
         self.z += coefficient * rho
         return True
+
+    def polish(self) -> bool:
+        """Nothing is ever revised."""
+        return False
 
 
 def stagewise_coefficient(

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
 from ..losses import DualWeights
+from ..margins import Margin
+from ..oracles import Column
 from .base import Vector
 from .master import Master, MasterSolution
 
@@ -18,12 +18,15 @@ _MASTER_SHARE = 0.1
 class TotallyCorrective:
     """All coefficients re-solved under ``sum w <= theta`` when a column is added."""
 
-    def __init__(self, weight: Vector, width: int, theta: float, tol: float) -> None:
+    def __init__(
+        self, margin: Margin, y: NDArray[np.intp], weight: Vector, theta: float, tol: float
+    ) -> None:
+        self._margin, self._y = margin, y
         self.w: Vector = np.zeros(0)
-        self.z: Vector = np.zeros((len(weight), width))
+        self.z: Vector = np.zeros((len(y), margin.width))
         # Beyond, double precision does not resolve the gap any further.
         self._theta, self._tol = theta, max(tol, 1e-8 * theta) if theta > 1000 else tol
-        self._s = np.repeat(weight / width, width)
+        self._s = np.repeat(weight / margin.width, margin.width)
         # Margins by column, with room to grow: they are small integers.
         self._P: NDArray[np.int8] = np.empty((self.z.size, 16), dtype=np.int8, order="F")
         self.solution: MasterSolution | None = None
@@ -33,6 +36,19 @@ class TotallyCorrective:
         """The parameter theta."""
         return self._theta
 
+    def prune(self) -> NDArray[np.bool_]:
+        """Forget columns without weight; return which were kept."""
+        kept = self.w > 0
+        self._P[:, : int(kept.sum())] = self._P[:, : len(kept)][:, kept]
+        self.w = self.w[kept]
+        return kept
+
+    def set_budget(self, theta: float) -> None:
+        """Go on with another budget."""
+        self._theta = theta
+        if len(self.w):
+            self._solve()
+
     def floor(self, r: float) -> float:
         """Step (3) of Algorithm 3: a constraint that is (nearly) satisfied is not added."""
         return r + _MASTER_SHARE * self._tol / self._theta if self._theta > 0 else np.inf
@@ -41,17 +57,24 @@ class TotallyCorrective:
         """Stop when the certificate is small."""
         return gap <= self._tol
 
-    def update(self, rho: NDArray[Any], dual: DualWeights) -> bool:
+    def update(self, column: Column, outputs: NDArray[np.int8], dual: DualWeights) -> bool:
         """Steps (4) and (5) of Algorithm 3."""
         t = len(self.w)
         if t == self._P.shape[1]:
             grown = np.empty((self.z.size, 2 * t), dtype=np.int8, order="F")
             grown[:, :t] = self._P
             self._P = grown
-        self._P[:, t] = rho.ravel()
-        master = Master(self._P[:, : t + 1], self._s)
-        tol = _MASTER_SHARE * self._tol
-        self.solution = master.solve(self._theta, np.append(self.w, 0.0), tol)
+        self._P[:, t] = self._margin.apply(outputs, self._y).ravel()
+        self.w = np.append(self.w, 0.0)
+        self._solve()
+        return True
+
+    def polish(self) -> bool:
+        """Every master is solved to the tolerance."""
+        return False
+
+    def _solve(self) -> None:
+        master = Master(self._P[:, : len(self.w)], self._s)
+        self.solution = master.solve(self._theta, self.w, _MASTER_SHARE * self._tol)
         self.w = self.solution.w
         self.z = master.margins(self.w).reshape(self.z.shape)
-        return True

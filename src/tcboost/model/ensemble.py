@@ -27,7 +27,7 @@ class Ensemble:
 
     def scores(self, X: Vector) -> Vector:
         """Class scores (rows, classes), equations (1) and (2) of the paper."""
-        active = [(c, w) for c, w in zip(self.columns, self.w, strict=True) if w > 0]
+        active = [(c, w) for c, w in zip(self.columns, self.w, strict=True) if np.any(w)]
         F = np.zeros((len(X), self.n_outputs))
         if active and all(isinstance(h, Stump) for c, _ in active for h in c.hypotheses):
             self._add_stumps(X, active, F)
@@ -36,14 +36,19 @@ class Ensemble:
                 F += w * column.outputs(X)
         return self.margin.scores(F)
 
-    def _add_stumps(self, X: Vector, active: list[tuple[Column, float]], F: Vector) -> None:
+    def _add_stumps(self, X: Vector, active: list[tuple[Column, Any]], F: Vector) -> None:
         """All stumps at once, some rows at a time."""
         stumps: list[list[Any]] = [list(c.hypotheses) for c, _ in active]
         feature = np.array([[h.feature for h in row] for row in stumps])
         threshold = np.array([[h.threshold for h in row] for row in stumps])
         missing = np.array([[h.missing_right for h in row] for row in stumps])
         sign = np.array([[h.sign for h in row] for row in stumps])
-        value = sign * np.array([[w] for _, w in active])
+        if self.w.ndim == 2:  # a class vector for each stump
+            mix = np.array([w for _, w in active])
+        elif active[0][0].code is not None:
+            mix = np.array([w * c.code for c, w in active])
+        else:
+            mix, sign = None, sign * np.array([[w] for _, w in active])
         has_missing = bool(np.isnan(X).any())
         step = max(1, _CELLS // feature.size)
         for i in range(0, len(X), step):
@@ -51,9 +56,5 @@ class Ensemble:
             right = x > threshold
             if has_missing:
                 right |= np.isnan(x) & missing
-            signed = np.where(right, value, -value)  # (rows, columns, hypotheses)
-            if active[0][0].code is None:
-                F[i : i + step] = signed.sum(axis=1)
-            else:
-                codes = np.array([c.code for c, _ in active], dtype=float)
-                F[i : i + step] = signed[:, :, 0] @ codes
+            signed = np.where(right, sign, -sign)  # (rows, columns, hypotheses)
+            F[i : i + step] = signed.sum(axis=1) if mix is None else signed[:, :, 0] @ mix

@@ -22,7 +22,16 @@ from ..certificate import Certificate
 from ..oracles import Column, Discriminant, Stump
 
 _FORMAT, _VERSION = "tcboost-model", 1
-_PARAMETERS = ("max_iter", "weak_learner", "max_bins", "n_jobs", "verbose", "theta", "tol")
+_PARAMETERS = (
+    "loss",
+    "max_iter",
+    "weak_learner",
+    "max_bins",
+    "n_jobs",
+    "verbose",
+    "theta",
+    "tol",
+)
 
 
 def save(model: Any, path: str | os.PathLike[str]) -> None:
@@ -68,6 +77,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
         "coding": parameters["coding"] if isinstance(parameters["coding"], str) else None,
         "n_features": model.n_features_in_,
         "theta": model.theta_,
+        "probability_scale": getattr(model, "probability_scale_", None),
         "certificate": asdict(model.certificate_),
         "classes_are_objects": model.classes_.dtype == object,
     }
@@ -115,12 +125,12 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 def _from_arrays(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Any:
     """The estimator of a file's contents."""
-    from .. import named  # the estimators import this package
+    import tcboost  # the estimators import this package
 
     if header["format"] != _FORMAT:
         raise KeyError("format")
     coding = header["coding"] if header["coding"] is not None else arrays["M"]
-    model = getattr(named, header["estimator"])(coding=coding, **header["parameters"])
+    model = getattr(tcboost, header["estimator"])(coding=coding, **header["parameters"])
     model.classes_ = arrays["classes"]
     if header["classes_are_objects"]:
         model.classes_ = model.classes_.astype(object)
@@ -130,6 +140,8 @@ def _from_arrays(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Any
     if "feature_names" in arrays:
         model.feature_names_in_ = arrays["feature_names"].astype(object)
     model.theta_ = header["theta"]
+    if header["probability_scale"] is not None:
+        model.probability_scale_ = header["probability_scale"]
     model.certificate_ = Certificate(**header["certificate"])
     prefix = "history_"
     model.history_ = {k[len(prefix) :]: v for k, v in arrays.items() if k.startswith(prefix)}
@@ -175,5 +187,6 @@ def _columns_from_arrays(arrays: dict[str, NDArray[Any]], pairwise: bool) -> lis
             hypotheses = [
                 Stump(*a) for a in zip(feature, threshold, sign, missing, strict=True)
             ]
-        columns.append(Column(tuple(hypotheses), arrays["M"][:, t] if pairwise else None))
+        coded = pairwise and arrays["w"].ndim == 1
+        columns.append(Column(tuple(hypotheses), arrays["M"][:, t] if coded else None))
     return columns

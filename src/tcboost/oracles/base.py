@@ -55,8 +55,14 @@ class Prices(Protocol):
     def learned(self) -> tuple[Hypothesis, NDArray[np.int8], float]:
         """The best h and code in {-1, +1}^C together, and their edge; of exact oracles only."""
 
+    def vector(self) -> tuple[Hypothesis, float]:
+        """The h of largest ``norm2(V^T h)``, and that; of exact oracles only."""
+
     def edges(self, columns: list[Column]) -> Vector:
         """Edges of columns that were chosen before."""
+
+    def vectors(self, columns: list[Column]) -> Vector:
+        """``V^T h`` (columns, classes) of columns chosen before; of exact oracles only."""
 
 
 class Oracle(Protocol):

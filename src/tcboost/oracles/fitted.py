@@ -151,6 +151,14 @@ class FittedPrices:
         """Not known for fitted hypotheses."""
         raise NotImplementedError
 
+    def vector(self) -> tuple[Hypothesis, float]:
+        """Not known for fitted hypotheses."""
+        raise NotImplementedError
+
+    def vectors(self, columns: list[Column]) -> Vector:
+        """Only exact oracles are asked for it."""
+        raise NotImplementedError
+
     def edges(self, columns: list[Column]) -> Vector:
         """Edges of earlier columns, from their outputs on the rows."""
         return np.array([float((self._V * o).sum()) for o in self._oracle.outputs(columns)])

@@ -114,6 +114,20 @@ class StumpPrices:
         code = np.where(self._A[j] >= 0, 1, -1).astype(np.int8)
         return self._oracle.stump(j, 1), code, float(edges[j])
 
+    def vector(self) -> tuple[Stump, float]:
+        """The best stump with a class vector of its own.
+
+        For one h the best m with ``norm2(m) <= 1`` is ``a(h) / norm2(a(h))``.
+        """
+        lengths = np.sqrt((self._A.astype(float) ** 2).sum(axis=1))
+        j = int(lengths.argmax())
+        return self._oracle.stump(j, 1), float(lengths[j])
+
+    def vectors(self, columns: list[Column]) -> Vector:
+        """Of earlier columns, looked up in the table."""
+        candidate, sign = np.moveaxis(np.stack([c.candidates for c in columns]), 2, 0)
+        return (sign * self._A[candidate[:, 0]]).astype(float)
+
     def edges(self, columns: list[Column]) -> Vector:
         """Edges of earlier columns, looked up in the table."""
         candidate, sign = np.moveaxis(np.stack([c.candidates for c in columns]), 2, 0)

@@ -65,6 +65,7 @@ class LocalRows:
         bins = self.binning.transform(self.X)
         offset = np.concatenate([[0], np.cumsum(self.binning.n_bins)])
         n_threads = effective_n_jobs(n_jobs)
+        self._settings = max_bins, n_jobs
         self.blocks = [
             Block(
                 np.asfortranarray(bins[i : i + _BLOCK]), slice(i, i + _BLOCK), offset, n_threads
@@ -74,6 +75,10 @@ class LocalRows:
 
     def __len__(self) -> int:
         return len(self.y)
+
+    def subset(self, chosen: NDArray[np.bool_]) -> LocalRows:
+        """Some of the rows, binned anew."""
+        return LocalRows(self.X[chosen], self.y[chosen], self.weight[chosen], *self._settings)
 
     def sum(self, kernel: Callable[..., Any], *aligned: NDArray[Any]) -> Any:
         """Add up ``kernel(block, *values of its rows)`` over the blocks."""

@@ -1,0 +1,277 @@
+"""What the estimators share: validation, assembly. The algorithms are in `boosting`."""
+
+from __future__ import annotations
+
+import warnings
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from threadpoolctl import ThreadpoolController
+
+from .boosting import Run, Task
+from .certificate import Certificate
+from .coding import coding_matrix
+from .columns import Chooser, FixedCode, LearnedCode, RandomCode, VectorCode
+from .correctors import (
+    Ball,
+    BallCorrective,
+    CodeSimplex,
+    Corrector,
+    GroupBall,
+    StageWise,
+    TotallyCorrective,
+)
+from .losses import LOSSES
+from .margins import Codeword, Margin, Pairwise
+from .model.ensemble import Ensemble
+from .oracles import Column, make_oracle
+from .rows.blocks import LocalRows
+from .theta import Choice, choose_theta, stagewise_theta
+
+Vector = NDArray[np.float64]
+
+_PATH_TOL = 1e-2  # of the fits that only serve to choose theta
+
+
+class BoostingClassifier(ClassifierMixin, BaseEstimator):
+    """The base of `classifier.TCBoostClassifier` and of the paper's estimators in `named`.
+
+    A subclass says which margin it has (`_pairwise`); it has `theta` and `tol` among its
+    parameters unless it is `_stage_wise`.
+    """
+
+    _pairwise: ClassVar[bool] = True
+    _stage_wise: ClassVar[bool] = False
+
+    loss: str = "exponential"
+    coding: Any
+    max_iter: int
+    weak_learner: Any
+    max_bins: int | str | None
+    random_state: Any
+    n_jobs: int | None
+    verbose: int
+
+    classes_: NDArray[Any]
+    estimators_: list[Column]
+    estimator_weights_: Vector
+    coding_matrix_: NDArray[Any]
+    theta_choice_: Choice
+    probability_scale_: float
+    theta_: float
+    n_iter_: int
+    n_features_in_: int
+    certificate_: Certificate
+    history_: dict[str, Any]
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "weak_learner": [StrOptions({"stump", "lda"}), HasMethods(["fit", "predict"])],
+        "max_bins": [
+            StrOptions({"auto"}),
+            None,
+            Interval(Integral, 2, 65_535, closed="both"),
+        ],
+        "random_state": ["random_state"],
+        "n_jobs": [None, Integral],
+        "verbose": ["verbose"],
+    }
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit the model and certify it.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            NaN stands for a missing value, which only stumps can take.
+        y : array-like of shape (n_samples,)
+            The classes, two or more.
+        sample_weight : array-like of shape (n_samples,), optional
+            Nonnegative. A weight of 2 is a row that occurs twice, 0 a row that is not there.
+
+        Returns
+        -------
+        self
+        """
+        rows = self._rows(X, y, sample_weight)
+        seed = check_random_state(self.random_state).randint(2**31 - 1)
+        # One thread in the linear algebra, so that a result never depends on their number.
+        with ThreadpoolController().limit(limits=1, user_api="blas"):
+            run = self._run(rows, seed)
+        self._keep(run)
+        return self
+
+    def _rows(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> LocalRows:
+        """Validated data, in canonical order; sets `classes_`."""
+        X, y = validate_data(
+            self, X, y, dtype=np.float64, ensure_all_finite=False, ensure_min_samples=2
+        )
+        self._check_values(X)
+        check_classification_targets(y)
+        if sample_weight is not None and not np.any(np.asarray(sample_weight)):
+            raise ValueError("sample_weight is zero for every row")
+        weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
+        if (weight < 0).any():
+            raise ValueError("sample_weight must not be negative")
+        kept = weight > 0
+        self.classes_, labels = np.unique(y[kept], return_inverse=True)
+        if len(self.classes_) < 2:
+            raise ValueError(
+                f"y holds one class only ({self.classes_[0]!r}) among the rows of positive "
+                "weight; a classifier needs at least two"
+            )
+        return LocalRows(X[kept], labels, weight[kept], self.max_bins, self.n_jobs)
+
+    def _run(self, rows: LocalRows, seed: int) -> Run:
+        if self._stage_wise:
+            task = self._task(rows, seed)
+            corrector = StageWise(task.margin, rows.y, rows.weight)
+            return Run(task, corrector, self.verbose).boost(self.max_iter)
+        theta, factor = self.theta, 2.0 if self.loss == "exponential" else 1.0
+        if theta == "stagewise":
+            theta = stagewise_theta(self._task(rows, seed), self.max_iter)
+        elif theta == "auto":
+
+            def start(part: LocalRows, theta: float) -> Run:
+                return self._start(part, seed, theta, max(self.tol, _PATH_TOL))
+
+            self.theta_choice_ = choose_theta(rows, start, self.max_iter)
+            theta, factor = self.theta_choice_.theta, self.theta_choice_.scale
+        self.probability_scale_ = factor
+        run = self._start(rows, seed, float(theta), self.tol, self.verbose)
+        return run.boost(self.max_iter)
+
+    def _start(
+        self, rows: LocalRows, seed: int, theta: float, tol: float, verbose: int = 0
+    ) -> Run:
+        """A totally corrective run without columns yet."""
+        task = self._task(rows, seed)
+        margin, y, weight = task.margin, rows.y, rows.weight
+        corrector: Corrector
+        vector = isinstance(self.coding, str) and self.coding == "vector"
+        if vector or self.loss == "multinomial":
+            ball: Ball = GroupBall(len(self.classes_)) if vector else CodeSimplex()
+            corrector = BallCorrective(margin, y, weight, task.loss, ball, theta, tol)
+        else:
+            corrector = TotallyCorrective(margin, y, weight, theta, tol)
+        return Run(task, corrector, verbose)
+
+    def _margin(self, n_classes: int) -> Margin:
+        if self._pairwise:
+            return Pairwise(n_classes)
+        return Codeword(coding_matrix(self.coding, n_classes))
+
+    def _task(self, rows: LocalRows, seed: int) -> Task:
+        """The same seed gives the same code draws, for the stage-wise run behind theta too."""
+        rng = np.random.RandomState(seed)
+        n_classes = len(self.classes_)
+        oracle = make_oracle(self.weak_learner, rows, rng)
+        chooser: Chooser
+        if not self._pairwise:
+            chooser = FixedCode(oracle)
+        elif self.coding == "vector":
+            chooser = VectorCode(oracle)
+        elif self.coding == "learned":
+            chooser = LearnedCode(oracle)
+        else:
+            chooser = RandomCode(oracle, n_classes, rng)
+        return Task(rows, self._margin(n_classes), LOSSES[self.loss], oracle, chooser)
+
+    def _keep(self, run: Run) -> None:
+        self.estimators_ = run.columns
+        self.estimator_weights_ = run.w
+        self.theta_ = run.corrector.budget
+        self.n_iter_ = len(run.columns)
+        self.certificate_ = run.certificate
+        self.history_ = run.history.arrays()
+        if not self._pairwise:
+            self.coding_matrix_ = coding_matrix(self.coding, len(self.classes_))
+        elif run.w.ndim == 2:
+            self.coding_matrix_ = run.w.T
+        else:
+            codes = np.array([c.code for c in run.columns], dtype=np.int8)
+            self.coding_matrix_ = codes.reshape(-1, len(self.classes_)).T
+        solution = getattr(run.corrector, "solution", None)
+        if solution is not None and solution.status != "optimal":
+            warnings.warn(
+                f"the restricted master was solved to a gap of {solution.gap:.2g} only (status "
+                f"{solution.status!r}); the certificate takes that into account. A smaller "
+                "theta or a larger tol would help.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+
+    def decision_function(self, X: ArrayLike) -> Vector:
+        """Class scores, the largest of which is the prediction.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes), or (n_samples,) for two classes
+            For two classes the score of the second less that of the first.
+        """
+        check_is_fitted(self)
+        rows = validate_data(self, X, dtype=np.float64, ensure_all_finite=False, reset=False)
+        self._check_values(rows)
+        scores = self._ensemble().scores(rows)
+        return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """The class of the largest score, the first on a tie.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        scores = self.decision_function(X)
+        if scores.ndim == 1:
+            return self.classes_[(scores > 0).astype(int)]
+        return self.classes_[scores.argmax(axis=1)]
+
+    def _ensemble(self) -> Ensemble:
+        n_classes = len(self.classes_)
+        margin = Pairwise(n_classes) if self._pairwise else Codeword(self.coding_matrix_)
+        n_outputs = n_classes if self._pairwise else self.coding_matrix_.shape[1]
+        return Ensemble(self.estimators_, self.estimator_weights_, margin, n_outputs)
+
+    def _check_values(self, X: Vector) -> None:
+        """Infinity is never a value; NaN is one for stumps only. Name the column."""
+        bad, what = np.isinf(X).any(axis=0), "infinity"
+        if not bad.any() and not self._takes_missing():
+            bad = np.isnan(X).any(axis=0)
+            what = "NaN, which only weak_learner='stump' can take,"
+        if bad.any():
+            d = int(np.flatnonzero(bad)[0])
+            names = getattr(self, "feature_names_in_", None)
+            name = f" ({names[d]!r})" if names is not None else ""
+            raise ValueError(f"Input X contains {what} in column {d}{name}")
+
+    def _takes_missing(self) -> bool:
+        return isinstance(self.weak_learner, str) and self.weak_learner == "stump"
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self._takes_missing()
+        return tags
+
+
+THETA_CONSTRAINTS: dict[str, list[Any]] = {
+    "theta": [StrOptions({"stagewise"}), Interval(Real, 0, np.inf, closed="neither")],
+    "tol": [Interval(Real, 0, np.inf, closed="neither")],
+}
