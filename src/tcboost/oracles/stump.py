@@ -67,6 +67,9 @@ class StumpOracle:
         bins = "exact ranks" if rows.binning.exact else f"{n_bins.max() - 1} bins"
         self.hypothesis_class = f"stumps on {bins}"
 
+    def __len__(self) -> int:
+        return len(self._feature)
+
     def price(self, rows: LocalRows, V: NDArray[np.int64]) -> StumpPrices:
         """Edges of every stump, from one pass over the rows."""
         sums = rows.sum(Block.prefix_sums, V)
