@@ -9,6 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import load_iris, load_wine
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.metrics import log_loss
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
@@ -18,7 +19,7 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
 
 import tcboost
-from tcboost import AdaBoostECC, AdaBoostMO, MultiBoostECC, MultiBoostMO
+from tcboost import AdaBoostECC, AdaBoostMO, MultiBoostECC, MultiBoostMO, TCBoostClassifier
 from tcboost.correctors import master
 
 ALL = [AdaBoostMO, AdaBoostECC, MultiBoostMO, MultiBoostECC]
@@ -26,7 +27,16 @@ CORRECTIVE = [MultiBoostMO, MultiBoostECC]
 IRIS = load_iris(return_X_y=True)
 
 
-@parametrize_with_checks([cls() for cls in ALL] + [cls(weak_learner="lda") for cls in ALL])
+OBVIOUS = [
+    TCBoostClassifier(),
+    TCBoostClassifier(theta=10.0, coding="learned"),
+    TCBoostClassifier(theta=10.0, loss="exponential"),
+]
+
+
+@parametrize_with_checks(
+    [cls() for cls in ALL] + [cls(weak_learner="lda") for cls in ALL] + OBVIOUS
+)
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
@@ -196,6 +206,10 @@ def test_missing_values_need_stumps():
         for v in (0, -1.0, np.inf, np.nan, "cv")
     ]
     + [
+        (TCBoostClassifier, {"loss": "hinge"}, "loss"),
+        (TCBoostClassifier, {"coding": "ecoc"}, "coding"),
+        (TCBoostClassifier, {"theta": "cv"}, "theta"),
+        (TCBoostClassifier, {"weak_learner": "lda"}, "weak_learner"),
         (MultiBoostMO, {"tol": 0.0}, "tol"),
         (AdaBoostMO, {"max_iter": 0}, "max_iter"),
         (AdaBoostMO, {"max_bins": 1}, "max_bins"),
@@ -236,6 +250,45 @@ def test_many_classes_use_a_dense_code():
     model = MultiBoostMO(max_iter=10).fit(X, y)
     assert model.coding_matrix_.shape == (9, 32)
     assert model.score(X, y) > 0.9
+
+
+@pytest.mark.parametrize("loss", ["multinomial", "exponential"])
+@pytest.mark.parametrize("coding", ["vector", "learned", "random"])
+def test_the_obvious_class(loss, coding):
+    X, y = load_wine(return_X_y=True)
+    model = TCBoostClassifier(loss=loss, coding=coding, random_state=0).fit(X[::2], y[::2])
+    assert model.score(X[1::2], y[1::2]) > 0.88
+    assert model.certificate_.gap <= 1e-3
+    assert model.theta_ == model.theta_choice_.theta
+    assert model.estimator_weights_.shape[1:] == ((3,) if coding == "vector" else ())
+    p = model.predict_proba(X)
+    assert_allclose(p.sum(axis=1), 1.0)
+    assert_array_equal(p.argmax(axis=1), model.predict(X))
+    assert log_loss(y[1::2], p[1::2]) < 0.4
+    sentence = str(model.certificate_)
+    assert ("cross-entropy" in sentence) == (loss == "multinomial")
+
+
+def test_the_obvious_class_does_not_depend_on_order_repetition_or_threads():
+    X, y = load_wine(return_X_y=True)
+    models = [
+        TCBoostClassifier(n_jobs=1).fit(X, y),
+        TCBoostClassifier(n_jobs=2).fit(X[::-1], y[::-1]),
+        TCBoostClassifier().fit(np.tile(X, (2, 1)), np.tile(y, 2)),
+        TCBoostClassifier().fit(X, y, np.full(len(y), 2.0)),
+    ]
+    for other in models[1:]:
+        assert other.theta_ == models[0].theta_
+        assert_array_equal(other.estimator_weights_, models[0].estimator_weights_)
+        assert_array_equal(other.predict_proba(X), models[0].predict_proba(X))
+
+
+def test_two_classes_have_one_score_and_two_probabilities():
+    X, y = load_wine(return_X_y=True)
+    X, y = X[y > 0], y[y > 0]
+    model = TCBoostClassifier().fit(X, y)
+    assert model.decision_function(X).shape == (len(y),)
+    assert_array_equal(model.predict_proba(X)[:, 1] > 0.5, model.predict(X) == 2)
 
 
 def test_public_names():

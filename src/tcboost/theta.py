@@ -18,6 +18,7 @@ from .rows.blocks import LocalRows
 Vector = NDArray[np.float64]
 
 GRID = tuple(float(2.0**k) for k in range(0, 11))
+_ABOUT = 0.02  # relative difference of validation losses that does not count
 _PATIENCE = 2  # budgets without a better validation loss before the path ends
 
 
@@ -75,7 +76,8 @@ def choose_theta(
         if len(table) - 1 - int(np.argmin(losses)) >= _PATIENCE:
             break
     thetas, losses_, errors, actives, scales = np.array(table).T
-    best = int(np.argmin(losses_))
+    # The smallest of the budgets that are about as good as the best: a smaller model.
+    best = int(np.argmax(losses_ <= (1.0 + _ABOUT) * losses_.min()))
     return Choice(thetas, losses_, errors, actives, best, float(scales[best]))
 
 
@@ -99,11 +101,17 @@ def scores_of(run: Run, X: Vector) -> Vector:
 
 
 def best_scale(F: Vector, y: NDArray[np.intp], weight: Vector) -> tuple[float, float]:
-    """The factor a that makes ``softmax(a F)`` fit best, and its cross-entropy."""
+    """The factor a that makes ``softmax(a F)`` fit best, and its smoothed cross-entropy.
+
+    As in Platt's scaling the labels are smoothed, by the weight of one row more for each class:
+    where no row is on the wrong side the best factor would be infinite.
+    """
     cross_entropy = LOSSES["multinomial"].on_scores
+    smooth = F.shape[1] / (1.0 / float(weight @ weight) + F.shape[1])
+    drop = smooth * float(weight @ (F[np.arange(len(y)), y] - F.mean(axis=1)))
 
     def value(log_a: float) -> float:
-        return cross_entropy(np.exp(log_a) * F, y, weight)[0]
+        return cross_entropy(np.exp(log_a) * F, y, weight)[0] + np.exp(log_a) * drop
 
     found = minimize_scalar(
         value, bounds=(-6.0, 3.0), method="bounded", options={"xatol": 1e-3}

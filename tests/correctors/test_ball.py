@@ -66,7 +66,7 @@ def test_the_restricted_master_is_solved(loss, coding, theta):
     codes = None if coding == "vector" else np.array([c.code for c in run.columns])
     H = np.column_stack([c.hypotheses[0].predict(rows.X) for c in run.columns]).astype(float)
     expected = optimum(rows, H, codes, loss, theta)
-    assert -1e-7 <= run.certificate.primal - expected <= 1e-6 + 2e-7
+    assert -1e-7 <= run.certificate.primal - expected <= 3e-6 + 2e-7
     assert lengths(run.w).sum() <= theta * (1 + 1e-12)
 
 

@@ -12,7 +12,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.tree import DecisionTreeClassifier
 
 import tcboost
-from tcboost import AdaBoostECC, AdaBoostMO, MultiBoostECC, MultiBoostMO
+from tcboost import AdaBoostECC, AdaBoostMO, MultiBoostECC, MultiBoostMO, TCBoostClassifier
 from tcboost.model import file
 
 ESTIMATORS = [AdaBoostMO, AdaBoostECC, MultiBoostMO, MultiBoostECC]
@@ -419,6 +419,16 @@ def assert_damaged(path):
     with pytest.raises(ValueError, match="not a tcboost model file, or it is damaged") as info:
         tcboost.load(path)
     assert str(path) in str(info.value)
+
+
+@pytest.mark.parametrize("coding", ["vector", "learned"])
+def test_the_obvious_class_comes_back(coding, tmp_path):
+    X, y = iris()
+    model = TCBoostClassifier(coding=coding).fit(X, y)
+    again = through_file(model, tmp_path)
+    assert again.predict_proba(X).tobytes() == model.predict_proba(X).tobytes()
+    assert again.get_params() == model.get_params()
+    assert again.certificate_ == model.certificate_
 
 
 def test_a_text_file_is_refused(tmp_path):

@@ -22,8 +22,8 @@ from ..oracles import Column
 from .base import Vector
 
 # Of the class gap, and of the tolerance on it, what the restricted master may leave.
-_SHARE = 0.1
-_MAX_ITER, _POLISH_ITER = 200, 3000
+_SHARE = 0.3
+_MAX_ITER, _POLISH_ITER = 50, 3000
 
 
 class Ball(Protocol):
@@ -149,6 +149,11 @@ class BallCorrective:
     def z(self) -> Vector:
         """Margins of the scores."""
         return self._margin.apply(self._F, self._y)
+
+    @property
+    def solved(self) -> bool:
+        """Whether the last restricted master met its tolerance."""
+        return not self._polished or self.gap <= _SHARE * self._tol
 
     @property
     def budget(self) -> float:

@@ -26,6 +26,10 @@ class Corrector(Protocol):
         """Margins under w."""
 
     @property
+    def solved(self) -> bool:
+        """Whether the last restricted master met its tolerance."""
+
+    @property
     def budget(self) -> float:
         """The theta that the certificate is for."""
 

@@ -28,6 +28,11 @@ class StageWise:
         self.smallest_error = float(weight @ weight) / (2 * margin.width)
 
     @property
+    def solved(self) -> bool:
+        """There is nothing to solve."""
+        return True
+
+    @property
     def budget(self) -> float:
         """The sum of the coefficients so far, the paper's simple choice of theta."""
         return float(self.w.sum())

@@ -32,6 +32,11 @@ class TotallyCorrective:
         self.solution: MasterSolution | None = None
 
     @property
+    def solved(self) -> bool:
+        """Whether the last restricted master met its tolerance."""
+        return self.solution is None or self.solution.status == "optimal"
+
+    @property
     def budget(self) -> float:
         """The parameter theta."""
         return self._theta

@@ -1,0 +1,71 @@
+"""The budget by cross validation, and the scale of the probabilities."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from scipy.special import softmax
+from sklearn.datasets import load_iris
+from sklearn.metrics import log_loss
+
+from tcboost import TCBoostClassifier
+from tcboost.rows.blocks import LocalRows
+from tcboost.theta import best_scale, content_folds
+
+
+def rows_of(X, y):
+    return LocalRows(X, y, np.ones(len(y)), "auto", 1)
+
+
+def test_folds_depend_on_content_only():
+    X, y = load_iris(return_X_y=True)
+    rows = rows_of(X, y)
+    fold = content_folds(rows, 5)
+    order = np.random.default_rng(0).permutation(150)
+    again = rows_of(np.tile(X[order], (2, 1)), np.tile(y[order], 2))
+    assert_array_equal(content_folds(again, 5), fold)
+    for c in range(3):  # stratified
+        counts = np.bincount(fold[rows.y == c], minlength=5)
+        assert counts.max() - counts.min() <= 1
+    part = rows.subset(fold != 0)
+    assert len(part) == np.count_nonzero(fold != 0)
+    assert part.weight.sum() == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("factor", [0.1, 1.0, 7.0])
+def test_the_best_scale_undoes_a_wrong_one(factor):
+    rng = np.random.default_rng(0)
+    F = rng.normal(size=(4000, 3)) * 2
+    y = np.array([rng.choice(3, p=p) for p in softmax(F, axis=1)])
+    scale, loss = best_scale(F * factor, y, np.full(4000, 1 / 4000))
+    assert scale * factor == pytest.approx(1.0, rel=0.1)
+    assert loss == pytest.approx(log_loss(y, softmax(scale * factor * F, axis=1)), abs=3e-3)
+
+
+def test_a_perfect_separation_does_not_make_it_sure():
+    y, weight = np.arange(30) % 3, np.full(30, 1 / 30)
+    scale, _ = best_scale(5.0 * np.eye(3)[y], y, weight)
+    # The smoothed labels: one row more for each class.
+    assert softmax(scale * np.array([5.0, 0, 0]))[1] == pytest.approx(1 / 33, rel=1e-2)
+
+
+def test_the_choice_has_about_the_lowest_out_of_fold_loss():
+    rng = np.random.default_rng(1)
+    y = np.arange(120) % 3
+    X = rng.normal(size=(120, 6))
+    X[:, 0] += y
+    model = TCBoostClassifier(max_iter=60).fit(X, y)
+    choice = model.theta_choice_
+    about = choice.validation_loss <= 1.02 * choice.validation_loss.min()
+    assert about.argmax() == choice.best  # the smallest budget about as good as the best
+    assert choice.theta == model.theta_ < choice.thetas[-1]  # noise is not worth a budget
+    assert (np.diff(choice.thetas) > 0).all()
+    assert (choice.n_active > 0).all()
+    assert model.probability_scale_ == choice.scale
+
+
+def test_a_class_with_fewer_rows_than_folds():
+    X, y = load_iris(return_X_y=True)
+    few = np.r_[0:40, 50:90, 100:102]
+    model = TCBoostClassifier(max_iter=20).fit(X[few], y[few])
+    assert set(model.classes_) == {0, 1, 2}
+    assert model.score(X[few], y[few]) > 0.9
