@@ -67,7 +67,7 @@ def test_adaboost_mo_is_algorithm_1(n_classes, weighted, code):
     assert_allclose(fit.history.arrays()["loss"], expected.losses, atol=1e-12)
     assert_allclose(dual_weights(rows, margin, fit.corrector.z), expected.u[-1], atol=1e-13)
     X = np.random.default_rng(9).normal(size=(200, 3))
-    scores = Ensemble(fit.columns, fit.w, margin, M.shape[1]).scores(X)
+    scores = Ensemble(fit.columns, fit.w, margin).scores(X)
     assert_array_equal(
         scores.argmax(axis=1), ref.predict_mo(X, M, expected.stumps, expected.omegas)
     )
@@ -86,7 +86,7 @@ def test_adaboost_ecc_is_algorithm_2(n_classes, weighted):
     assert_allclose(fit.history.arrays()["loss"], expected.losses, atol=1e-12)
     assert_allclose(dual_weights(rows, margin, fit.corrector.z), expected.u[-1], atol=1e-13)
     X = np.random.default_rng(9).normal(size=(200, 3))
-    scores = Ensemble(fit.columns, fit.w, margin, n_classes).scores(X)
+    scores = Ensemble(fit.columns, fit.w, margin).scores(X)
     assert_array_equal(
         scores.argmax(axis=1), ref.predict_ecc(X, codes, expected.stumps, expected.omegas)
     )

@@ -5,6 +5,7 @@ from .classifier import TCBoostClassifier
 from .correctors import MasterSolution, solve_master
 from .model import load, save
 from .named import AdaBoostECC, AdaBoostMO, MultiBoostECC, MultiBoostMO
+from .path import plot_theta_path, theta_path
 
 __all__ = [
     "AdaBoostECC",
@@ -15,6 +16,8 @@ __all__ = [
     "TCBoostClassifier",
     "__version__",
     "load",
+    "plot_theta_path",
     "save",
     "solve_master",
+    "theta_path",
 ]

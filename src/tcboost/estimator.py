@@ -34,7 +34,7 @@ from .margins import Codeword, Margin, Pairwise
 from .model.ensemble import Ensemble
 from .oracles import Column, make_oracle
 from .rows.blocks import LocalRows
-from .theta import Choice, choose_theta, stagewise_theta
+from .theta import GRID, Choice, choose_theta, stagewise_theta
 
 Vector = NDArray[np.float64]
 
@@ -104,11 +104,15 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator):
         """
         rows = self._rows(X, y, sample_weight)
         seed = check_random_state(self.random_state).randint(2**31 - 1)
-        # One thread in the linear algebra, so that a result never depends on their number.
-        with ThreadpoolController().limit(limits=1, user_api="blas"):
+        with self._one_blas_thread():
             run = self._run(rows, seed)
         self._keep(run)
         return self
+
+    @staticmethod
+    def _one_blas_thread() -> Any:
+        """One thread in the linear algebra, so that a result never depends on their number."""
+        return ThreadpoolController().limit(limits=1, user_api="blas")
 
     def _rows(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> LocalRows:
         """Validated data, in canonical order; sets `classes_`."""
@@ -140,15 +144,24 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator):
         if theta == "stagewise":
             theta = stagewise_theta(self._task(rows, seed), self.max_iter)
         elif theta == "auto":
-
-            def start(part: LocalRows, theta: float) -> Run:
-                return self._start(part, seed, theta, max(self.tol, _PATH_TOL))
-
-            self.theta_choice_ = choose_theta(rows, start, self.max_iter)
+            self.theta_choice_ = self._choose_theta(rows, seed)
             theta, factor = self.theta_choice_.theta, self.theta_choice_.scale
         self.probability_scale_ = factor
         run = self._start(rows, seed, float(theta), self.tol, self.verbose)
         return run.boost(self.max_iter)
+
+    def _choose_theta(
+        self,
+        rows: LocalRows,
+        seed: int,
+        grid: tuple[float, ...] = GRID,
+        stop_early: bool = True,
+    ) -> Choice:
+        def start(part: LocalRows, theta: float) -> Run:
+            return self._start(part, seed, theta, max(self.tol, _PATH_TOL))
+
+        n_classes = len(self.classes_)
+        return choose_theta(rows, n_classes, start, self.max_iter, grid, stop_early)
 
     def _start(
         self, rows: LocalRows, seed: int, theta: float, tol: float, verbose: int = 0
@@ -187,7 +200,7 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator):
         return Task(rows, self._margin(n_classes), LOSSES[self.loss], oracle, chooser)
 
     def _keep(self, run: Run) -> None:
-        self.estimators_ = run.columns
+        self.estimators_ = list(run.columns)
         self.estimator_weights_ = run.w
         self.theta_ = run.corrector.budget
         self.n_iter_ = len(run.columns)
@@ -246,8 +259,7 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator):
     def _ensemble(self) -> Ensemble:
         n_classes = len(self.classes_)
         margin = Pairwise(n_classes) if self._pairwise else Codeword(self.coding_matrix_)
-        n_outputs = n_classes if self._pairwise else self.coding_matrix_.shape[1]
-        return Ensemble(self.estimators_, self.estimator_weights_, margin, n_outputs)
+        return Ensemble(self.estimators_, self.estimator_weights_, margin)
 
     def _check_values(self, X: Vector) -> None:
         """Infinity is never a value; NaN is one for stumps only. Name the column."""

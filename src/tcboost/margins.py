@@ -19,6 +19,7 @@ class Margin(Protocol):
     """Contract of a margin; `width` is K, the number of margins of one row."""
 
     width: int
+    n_outputs: int
 
     def apply(self, outputs: NDArray[Any], y: Labels) -> NDArray[Any]:
         """Margins (rows, width) of the outputs."""
@@ -41,7 +42,7 @@ class Codeword:
 
     def __init__(self, M: NDArray[np.int8]) -> None:
         self.M = M
-        self.width = M.shape[1]
+        self.width = self.n_outputs = M.shape[1]
 
     def apply(self, outputs: NDArray[Any], y: Labels) -> NDArray[Any]:
         """Margins (rows, bits)."""
@@ -69,7 +70,7 @@ class Pairwise:
     """
 
     def __init__(self, n_classes: int) -> None:
-        self.width = n_classes - 1
+        self.width, self.n_outputs = n_classes - 1, n_classes
         classes = np.arange(n_classes)
         self._others = np.array([np.delete(classes, c) for c in classes])
 

@@ -36,21 +36,28 @@ class Choice:
     validation_loss: Vector
     validation_error: Vector
     n_active: Vector
+    scales: Vector
     best: int
-    scale: float
 
     @property
     def theta(self) -> float:
         """The chosen budget."""
         return float(self.thetas[self.best])
 
+    @property
+    def scale(self) -> float:
+        """The best common factor of its out-of-fold scores."""
+        return float(self.scales[self.best])
+
 
 def choose_theta(
     rows: LocalRows,
+    n_classes: int,
     start: Callable[[LocalRows, float], Run],
     max_iter: int,
-    n_folds: int = 5,
     grid: tuple[float, ...] = GRID,
+    stop_early: bool = True,
+    n_folds: int = 5,
 ) -> Choice:
     """Cross-validate the budget along one ascending path a fold.
 
@@ -60,7 +67,7 @@ def choose_theta(
     """
     fold = content_folds(rows, n_folds)
     runs = [start(rows.subset(fold != k), grid[0]) for k in range(n_folds)]
-    scores = np.zeros((len(rows), runs[0].task.margin.width + 1))
+    scores = np.zeros((len(rows), n_classes))
     table: list[tuple[float, float, float, float, float]] = []
     for theta in grid:
         for k, run in enumerate(runs):
@@ -73,12 +80,12 @@ def choose_theta(
         active = float(np.mean([np.count_nonzero(lengths(r.w)) for r in runs]))
         table.append((theta, loss, float(rows.weight @ wrong), active, scale))
         losses = [row[1] for row in table]
-        if len(table) - 1 - int(np.argmin(losses)) >= _PATIENCE:
+        if stop_early and len(table) - 1 - int(np.argmin(losses)) >= _PATIENCE:
             break
     thetas, losses_, errors, actives, scales = np.array(table).T
     # The smallest of the budgets that are about as good as the best: a smaller model.
     best = int(np.argmax(losses_ <= (1.0 + _ABOUT) * losses_.min()))
-    return Choice(thetas, losses_, errors, actives, best, float(scales[best]))
+    return Choice(thetas, losses_, errors, actives, scales, best)
 
 
 def content_folds(rows: LocalRows, n_folds: int) -> NDArray[np.intp]:
@@ -96,8 +103,7 @@ def content_folds(rows: LocalRows, n_folds: int) -> NDArray[np.intp]:
 
 def scores_of(run: Run, X: Vector) -> Vector:
     """Class scores of the present coefficients."""
-    task = run.task
-    return Ensemble(run.columns, run.w, task.margin, task.margin.width + 1).scores(X)
+    return Ensemble(run.columns, run.w, run.task.margin).scores(X)
 
 
 def best_scale(F: Vector, y: NDArray[np.intp], weight: Vector) -> tuple[float, float]:

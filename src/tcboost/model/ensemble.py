@@ -23,12 +23,11 @@ class Ensemble:
     columns: list[Column]
     w: Vector
     margin: Margin
-    n_outputs: int
 
     def scores(self, X: Vector) -> Vector:
         """Class scores (rows, classes), equations (1) and (2) of the paper."""
         active = [(c, w) for c, w in zip(self.columns, self.w, strict=True) if np.any(w)]
-        F = np.zeros((len(X), self.n_outputs))
+        F = np.zeros((len(X), self.margin.n_outputs))
         if active and all(isinstance(h, Stump) for c, _ in active for h in c.hypotheses):
             self._add_stumps(X, active, F)
         else:
