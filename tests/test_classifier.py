@@ -9,6 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import load_iris, load_wine
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.feature_selection import SelectFromModel
 from sklearn.metrics import log_loss
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.naive_bayes import GaussianNB
@@ -281,6 +282,21 @@ def test_the_obvious_class_does_not_depend_on_order_repetition_or_threads():
         assert other.theta_ == models[0].theta_
         assert_array_equal(other.estimator_weights_, models[0].estimator_weights_)
         assert_array_equal(other.predict_proba(X), models[0].predict_proba(X))
+
+
+@pytest.mark.parametrize("cls", [*ALL, TCBoostClassifier])
+def test_importances_select_features(cls):
+    rng = np.random.default_rng(0)
+    y = np.arange(120) % 3
+    X = rng.normal(size=(120, 5))
+    X[:, 3] = y + 0.1 * rng.normal(size=120)
+    model = cls(max_iter=10, random_state=0).fit(X, y)
+    assert model.feature_importances_.sum() == pytest.approx(1.0)
+    assert model.feature_importances_.argmax() == 3
+    assert SelectFromModel(cls(max_iter=10, random_state=0)).fit(X, y).get_support()[3]
+    lda = AdaBoostMO(weak_learner="lda", max_iter=2).fit(X, y)
+    with pytest.raises(AttributeError, match="stump"):
+        _ = lda.feature_importances_
 
 
 def test_two_classes_have_one_score_and_two_probabilities():

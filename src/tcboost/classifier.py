@@ -44,7 +44,7 @@ class TCBoostClassifier(BoostingClassifier):
         Only stumps can be searched exactly; see `MultiBoostECC` for other weak learners.
     max_bins : int, "auto" or None, default="auto"
         Bins of a feature. None is exact, "auto" exact up to 65,535 distinct values.
-    tol : float, default=1e-3
+    tol : float, default=1e-4
         Stop when the certificate proves the training loss this close to optimal.
     random_state : int, RandomState instance or None, default=None
         Seed of the code draws; only used with ``coding="random"``.
@@ -70,6 +70,8 @@ class TCBoostClassifier(BoostingClassifier):
         ``theta="auto"``.
     n_iter_ : int
         Rounds run.
+    feature_importances_ : ndarray of shape (n_features_in_,)
+        Share of each feature in the budget that is used.
     certificate_ : Certificate
         `primal`, `dual`, `gap`, `theta`, `hypothesis_class`; one sentence when printed.
     history_ : dict
@@ -112,7 +114,7 @@ class TCBoostClassifier(BoostingClassifier):
         *,
         weak_learner: str = "stump",
         max_bins: int | str | None = "auto",
-        tol: float = 1e-3,
+        tol: float = 1e-4,
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,

@@ -16,7 +16,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 from threadpoolctl import ThreadpoolController
 
-from .boosting import Run, Task
+from .boosting import Run, Task, lengths
 from .certificate import Certificate
 from .coding import coding_matrix
 from .columns import Chooser, FixedCode, LearnedCode, RandomCode, VectorCode
@@ -32,7 +32,7 @@ from .correctors import (
 from .losses import LOSSES
 from .margins import Codeword, Margin, Pairwise
 from .model.ensemble import Ensemble
-from .oracles import Column, make_oracle
+from .oracles import Column, Stump, make_oracle
 from .rows.blocks import LocalRows
 from .theta import GRID, Choice, choose_theta, stagewise_theta
 
@@ -255,6 +255,20 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator):
         if scores.ndim == 1:
             return self.classes_[(scores > 0).astype(int)]
         return self.classes_[scores.argmax(axis=1)]
+
+    @property
+    def feature_importances_(self) -> Vector:
+        """Share of each feature in the budget that is used; for stumps only."""
+        check_is_fitted(self)
+        if not self._takes_missing():
+            raise AttributeError("feature_importances_ needs weak_learner='stump'")
+        importances = np.zeros(self.n_features_in_)
+        shares = lengths(self.estimator_weights_)
+        for column, share in zip(self.estimators_, shares, strict=True):
+            for h in column.hypotheses:
+                if isinstance(h, Stump) and h.threshold > -np.inf:  # not a constant
+                    importances[h.feature] += share
+        return importances / max(float(importances.sum()), 1e-300)
 
     def _ensemble(self) -> Ensemble:
         n_classes = len(self.classes_)

@@ -51,6 +51,8 @@ class AdaBoostMO(BoostingClassifier):
         The sum of the coefficients.
     n_iter_ : int
         Rounds run.
+    feature_importances_ : ndarray of shape (n_features_in_,)
+        Share of each feature in the sum of the coefficients; with stumps only.
     certificate_ : Certificate
         `primal`, `dual`, `gap`, `theta`, `hypothesis_class`; one sentence when printed.
     history_ : dict
