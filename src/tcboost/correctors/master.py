@@ -6,14 +6,14 @@ problems (4) and (19) of the paper, whose Lagrange dual (Theorems 1 and 2, equat
     maximise  -r theta - KL(u, s)   subject to  P^T u <= r,  r >= 0,  u in the simplex.
 
 Newton's method on a working set of columns; each step is a quadratic program over the
-budget simplex (`correctors.simplex_qp`) followed by an exact line search. A large budget is
-reached through a sequence of smaller ones, because u then concentrates on few rows only
-gradually.
+budget simplex (`correctors.simplex_qp`) followed by a line search. A large budget is reached
+through a sequence of smaller ones, because u then concentrates on few rows only gradually.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,10 @@ from .simplex_qp import solve_simplex_qp
 Vector = NDArray[np.float64]
 
 _BLOCK = 4096  # rows turned to float64 at a time
-_FIRST_BUDGET, _BUDGET_FACTOR = 4.0, 4.0
+_FIRST_GAP = 50.0  # the gap from which Newton's method may start at once
+_BUDGET_FACTOR = 4.0  # from one budget to the next
+_LOOSE = 0.2  # the gap to which a budget on the way is solved
+_SLOPE = 0.3  # a full step is taken if it leaves at most this share of the slope
 _MAX_ITER = 500
 _STALLED = 12  # Newton steps without a better gap before precision is declared exhausted
 
@@ -103,30 +106,24 @@ def solve_master(
     >>> solution.status, solution.w.round(3).tolist()
     ('optimal', [1.0, 1.0])
     """
-    P = np.asarray(rho)
+    P = _real_array("rho", rho)
     if P.ndim != 2 or 0 in P.shape:
         raise ValueError(f"rho must be a matrix with rows and columns, got shape {P.shape}")
-    if P.dtype.kind not in "iufb":
-        raise ValueError(f"rho must be numeric, got dtype {P.dtype}")
-    if P.dtype.kind == "f" and not np.isfinite(P).all():
-        raise ValueError("rho contains NaN or infinity")
-    if not (np.isfinite(theta) and theta > 0):
-        raise ValueError(f"theta must be positive and finite, got {theta!r}")
-    if not tol > 0:
-        raise ValueError(f"tol must be positive, got {tol!r}")
+    theta, tol = _positive("theta", theta), _positive("tol", tol)
     n_rows, n_columns = P.shape
-    s = np.ones(n_rows) if sample_weight is None else np.asarray(sample_weight, float)
-    if s.shape != (n_rows,) or not np.isfinite(s).all() or (s < 0).any() or not s.any():
-        raise ValueError(
-            f"sample_weight must hold {n_rows} nonnegative finite numbers, not all zero"
-        )
+    s = np.ones(n_rows)
+    if sample_weight is not None:
+        s = _real_array("sample_weight", sample_weight).astype(float)
+        if s.shape != (n_rows,) or (s < 0).any() or not s.any():
+            raise ValueError(
+                f"sample_weight must hold {n_rows} nonnegative numbers, not all zero"
+            )
     w = np.zeros(n_columns)
     if w0 is not None:
-        w = np.asarray(w0, float).copy()
-        if w.shape != (n_columns,) or not np.isfinite(w).all():
-            raise ValueError(f"w0 must hold {n_columns} finite numbers")
-        np.maximum(w, 0.0, out=w)
-    return Master(P, s).solve(float(theta), w, tol)
+        w = np.maximum(_real_array("w0", w0).astype(float), 0.0)
+        if w.shape != (n_columns,):
+            raise ValueError(f"w0 must hold {n_columns} numbers, got shape {w.shape}")
+    return Master(P, s).solve(theta, w, tol)
 
 
 class Master:
@@ -138,21 +135,37 @@ class Master:
             self.log_s = np.log(s)
 
     def solve(self, theta: float, w: Vector, tol: float) -> MasterSolution:
-        """Solve for one budget from `w`, through smaller budgets if `w` is cold."""
-        tol = max(tol, 1e-9 * theta) if theta > 1000 else tol
-        total = w.sum()
-        if total > theta:
-            w = w * (theta / total)
-        budget = theta if total > 0.2 * theta else min(theta, _FIRST_BUDGET)
-        n_iter = 0
-        while budget < theta:
-            loose = self._newton(budget, w, max(tol, 0.05), n_iter)
-            n_iter, w = loose.n_iter, loose.w
-            # Not scaled up: the Newton step from here follows the path of optima.
-            budget = min(theta, budget * _BUDGET_FACTOR)
-        return self._newton(theta, w, tol, n_iter)
+        """Solve for one budget from `w`, through smaller budgets if `w` is far from optimal.
 
-    def _newton(self, theta: float, w: Vector, tol: float, n_iter: int) -> MasterSolution:
+        The next budget starts from a Newton step, which follows the path of optima while it
+        is curved, or from the same w scaled up: the path of a separable problem becomes a ray.
+        """
+        tol = max(tol, 1e-9 * theta) if theta > 1000 else tol
+        budget, w = self._first_budget(theta, w)
+        rival, n_iter = None, 0
+        while budget < theta:
+            loose = self._newton(budget, w, rival, max(tol, _LOOSE), n_iter)
+            larger = min(theta, _BUDGET_FACTOR * budget)
+            w, rival, n_iter = loose.w, (larger / budget) * loose.w, loose.n_iter
+            budget = larger
+        return self._newton(theta, w, rival, tol, n_iter)
+
+    def _first_budget(self, theta: float, w: Vector) -> tuple[float, Vector]:
+        """The largest budget at which w has a moderate gap; w is scaled back to have one."""
+        total = float(w.sum())
+        if total > theta:
+            w, total = w * (theta / total), theta
+        state = self._state(w, total)
+        if state.gap > _FIRST_GAP:
+            scale = _FIRST_GAP / state.gap
+            return scale * total, scale * w
+        room = _FIRST_GAP - state.gap
+        return (total + room / state.r if state.r * (theta - total) > room else theta), w
+
+    def _newton(
+        self, theta: float, w: Vector, rival: Vector | None, tol: float, n_iter: int
+    ) -> MasterSolution:
+        """Newton's method from `w`, or from `rival` if `w` is worse even after a step."""
         state = best = self._state(w, theta)
         stalled, ridge = 0, 1e-11
         while best.gap > tol and n_iter < _MAX_ITER and stalled < _STALLED:
@@ -160,7 +173,9 @@ class Master:
             cols = self._working_set(state)
             H = self._covariance(cols, state)
             # A proximal ridge for flat directions (duplicated columns); it moves no optimum.
-            H[np.diag_indices_from(H)] += max(ridge * float(H.diagonal().max()), 1e-14)
+            # Relative to each column, since their scales may differ.
+            scale = max(1e-6 * float(H.diagonal().max()), float(np.abs(state.g).max()) / theta)
+            H[np.diag_indices_from(H)] += ridge * np.maximum(H.diagonal(), scale)
             d = np.zeros_like(w)
             try:
                 d[cols] = solve_simplex_qp(H, state.g[cols], theta, state.w[cols])
@@ -168,13 +183,16 @@ class Master:
                 ridge *= 100.0
                 continue
             w, step = self._line_search(state, d, theta)
+            if step > 1.25:  # the ridge, not the curvature, held the step back
+                ridge = max(ridge / 10.0, 1e-15)
+            elif step < 1e-9:  # rounding has made it a direction of ascent
+                ridge *= 100.0
             new = self._state(w, theta)
+            if rival is not None:
+                new = min(new, self._state(rival, theta), key=lambda state: state.log_loss)
+                rival = None
             fall = state.log_loss - new.log_loss
             progress = new.gap < 0.9 * best.gap or fall > 1e-11 * max(1.0, abs(new.log_loss))
-            if step > 2.0:  # the ridge, not the curvature, held the step back
-                ridge = max(ridge / 10.0, 1e-13)
-            elif not progress:
-                ridge = min(ridge * 10.0, 1e-8)
             stalled = 0 if progress else stalled + 1
             state = new
             if new.gap < best.gap:
@@ -230,7 +248,11 @@ class Master:
         return H
 
     def _line_search(self, state: _State, d: Vector, theta: float) -> tuple[Vector, float]:
-        """Minimise along `d` exactly: Newton on the slope, kept inside a bracket."""
+        """The full step if it removes most of the slope, else the exact minimiser along `d`.
+
+        Near the optimum the exact one would trade stiff directions for flat ones and zigzag.
+        It is found by Newton's method on the slope, kept inside a bracket.
+        """
         w = state.w
         negative = d < 0
         t_max = float(np.min(-w[negative] / d[negative])) if negative.any() else np.inf
@@ -238,11 +260,12 @@ class Master:
             t_max = min(t_max, max(0.0, theta - w.sum()) / d.sum())
         t_max = min(max(t_max, 1.0), 1e3)
         zd = self.margins(d)
+        enough = _SLOPE * float(state.u @ zd)
         low, high, t = 0.0, t_max, 1.0
         for _ in range(100):
             _, u = log_sum_exp(self.log_s - state.z - t * zd)
             descent = float(u @ zd)
-            if descent >= 0 and t == t_max:
+            if (t == 1.0 and abs(descent) <= enough) or (t == t_max and descent >= 0):
                 break
             low, high = (t, high) if descent >= 0 else (low, t)
             curvature = float(u @ (zd - descent) ** 2)
@@ -287,3 +310,22 @@ def relative_entropy(u: Vector, s: Vector) -> float:
 
 def _blocks(n: int) -> list[slice]:
     return [slice(i, min(i + _BLOCK, n)) for i in range(0, n, _BLOCK)]
+
+
+def _real_array(name: str, values: ArrayLike) -> NDArray[Any]:
+    """The values as an array, refused unless they are finite real numbers."""
+    try:
+        array = np.asarray(values)
+    except ValueError as error:  # ragged
+        raise ValueError(f"{name} is not an array: {error}") from None
+    if array.dtype.kind not in "iufb":
+        raise ValueError(f"{name} must hold real numbers, got dtype {array.dtype}")
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        raise ValueError(f"{name} contains NaN or infinity")
+    return array
+
+
+def _positive(name: str, number: object) -> float:
+    if not (isinstance(number, Real) and 0 < float(number) < np.inf):
+        raise ValueError(f"{name} must be a positive finite number, got {number!r}")
+    return float(number)

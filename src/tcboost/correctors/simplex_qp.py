@@ -71,5 +71,8 @@ def _free_step(
     x, ones = cho_solve(
         factor, np.column_stack([residual[F] - mean, np.ones(len(F))]), check_finite=False
     ).T
-    shift = float(x.sum()) / float(ones.sum())
-    return x - shift * ones, mean + shift
+    total = float(ones.sum())
+    shift = float(x.sum()) / total
+    x -= shift * ones
+    # Once more: what cancelled must not be left in the sum, nor spread over stiff variables.
+    return x - (float(x.sum()) / total) * ones, mean + shift
