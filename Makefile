@@ -38,6 +38,7 @@ lint: $(VENV)/test.stamp
 
 bench: $(VENV)/test.stamp
 	$(BIN)/python benchmarks/master.py
+	$(BIN)/python benchmarks/theta_path.py
 
 clean:
 	rm -rf $(VENV) build dist

@@ -210,7 +210,7 @@ class BallCorrective:
     def _solve(self, tol: float, max_iter: int) -> None:
         H, theta, ball = self._H[:, : len(self.w)], self._theta, self._ball
         self._polished = False
-        W, F = self.w, H @ ball.vectors(self.w)
+        W, F = self.w, _scores(H, ball.vectors(self.w))
         Z, FZ, momentum = W, F, 1.0
         for _ in range(max_iter):
             value, V = self._loss.on_scores(FZ, self._y, self._weight)
@@ -220,7 +220,7 @@ class BallCorrective:
                 break
             while True:
                 new = ball.project(Z + g / self._steepness, theta)
-                step, F_new = new - Z, H @ ball.vectors(new)
+                step, F_new = new - Z, _scores(H, ball.vectors(new))
                 new_value, _ = self._loss.on_scores(F_new, self._y, self._weight)
                 model = value - float((g * step).sum())
                 model += 0.5 * self._steepness * float((step * step).sum())
@@ -237,3 +237,8 @@ class BallCorrective:
                 Z, FZ = new + share * (new - W), F_new + share * (F_new - F)
             W, F = new, F_new
         self.w, self._F = W, F
+
+
+def _scores(H: Vector, vectors: Vector) -> Vector:
+    """``H @ vectors`` by columns: sums over the classes, of which there are few, are then fast."""
+    return (vectors.T @ H.T).T

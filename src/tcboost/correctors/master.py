@@ -28,6 +28,7 @@ _FIRST_GAP = 50.0  # the gap from which Newton's method may start at once
 _BUDGET_FACTOR = 4.0  # from one budget to the next
 _LOOSE = 0.2  # the gap to which a budget on the way is solved
 _SLOPE = 0.3  # a full step is taken if it leaves at most this share of the slope
+_ROUNDING = 1e-11  # changes of the loss below this share of it are not looked at
 _MAX_ITER = 500
 _STALLED = 12  # Newton steps without a better gap before precision is declared exhausted
 
@@ -191,7 +192,9 @@ class Master:
                 new = min(new, self._state(rival, theta), key=lambda state: state.log_loss)
                 rival = None
             fall = state.log_loss - new.log_loss
-            progress = new.gap < 0.9 * best.gap or fall > 1e-11 * max(1.0, abs(new.log_loss))
+            progress = new.gap < 0.9 * best.gap or fall > _ROUNDING * max(
+                1.0, abs(new.log_loss)
+            )
             stalled = 0 if progress else stalled + 1
             state = new
             if new.gap < best.gap:
@@ -259,7 +262,8 @@ class Master:
             t_max = min(t_max, max(0.0, theta - w.sum()) / d.sum())
         t_max = min(max(t_max, 1.0), 1e3)
         zd = self.margins(d)
-        enough = _SLOPE * float(state.u @ zd)
+        rounding = _ROUNDING * max(1.0, abs(state.log_loss))
+        enough = max(_SLOPE * float(state.u @ zd), rounding)
         low, high, t = 0.0, t_max, 1.0
         for _ in range(100):
             _, u = log_sum_exp(self.log_s - state.z - t * zd)
