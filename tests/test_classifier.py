@@ -10,6 +10,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_iris, load_wine
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.feature_selection import SelectFromModel
+from sklearn.linear_model import Ridge
 from sklearn.metrics import log_loss
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.naive_bayes import GaussianNB
@@ -209,7 +210,7 @@ def test_missing_values_need_stumps():
     + [
         (TCBoostClassifier, {"loss": "hinge"}, "loss"),
         (TCBoostClassifier, {"coding": "ecoc"}, "coding"),
-        (TCBoostClassifier, {"theta": "cv"}, "theta"),
+        (TCBoostClassifier, {"theta": "stagewise"}, "theta"),
         (TCBoostClassifier, {"weak_learner": "lda"}, "weak_learner"),
         (MultiBoostMO, {"tol": 0.0}, "tol"),
         (AdaBoostMO, {"max_iter": 0}, "max_iter"),
@@ -218,6 +219,8 @@ def test_missing_values_need_stumps():
         (AdaBoostMO, {"n_jobs": 0}, "n_jobs"),
         (AdaBoostMO, {"weak_learner": "tree"}, "weak_learner"),
         (AdaBoostMO, {"weak_learner": KNeighborsClassifier()}, "weak_learner.*sample_weight"),
+        (AdaBoostMO, {"weak_learner": Ridge()}, "weak_learner.*classifier"),
+        (AdaBoostMO, {"weak_learner": DecisionTreeClassifier}, "weak_learner.*classifier"),
         (AdaBoostMO, {"coding": "random"}, "coding"),
         (AdaBoostECC, {"coding": "ecoc"}, "coding"),
         (AdaBoostECC, {"coding": "learned", "weak_learner": "lda"}, "coding"),
@@ -310,3 +313,41 @@ def test_two_classes_have_one_score_and_two_probabilities():
 def test_public_names():
     assert len(tcboost.__all__) < 15
     assert all(hasattr(tcboost, name) for name in tcboost.__all__)
+
+
+@pytest.mark.parametrize("cls", [*ALL, TCBoostClassifier])
+def test_weights_of_any_size(cls):
+    X, y = IRIS
+    for weight in (
+        np.full(150, 1e308),
+        np.full(150, 1e-300),
+        np.r_[1e300, np.full(149, 1e10)],
+    ):
+        model = cls(max_iter=5, random_state=0).fit(X, y, weight)
+        assert np.isfinite(model.certificate_.primal)
+        assert np.isfinite(model.decision_function(X)).all()
+    one = cls(max_iter=5, random_state=0).fit(X, y)
+    many = cls(max_iter=5, random_state=0).fit(X, y, np.full(150, 1e308))
+    assert_array_equal(one.predict(X), many.predict(X))
+
+
+def test_one_heavy_row_does_not_end_stage_wise_boosting():
+    X, y = np.arange(40.0)[:, None], np.repeat([0, 1], 20)
+    for heavy in (1.0, 1e4, 1e9):
+        weight = np.r_[heavy, np.ones(39)]
+        model = AdaBoostMO(max_iter=20).fit(X, y, weight)
+        assert model.theta_ > 40
+        assert MultiBoostMO(max_iter=20).fit(X, y, weight).score(X, y) == 1.0
+
+
+def test_data_without_signal():
+    model = TCBoostClassifier().fit(np.ones((20, 2)), [0, 1] * 10)
+    assert model.n_iter_ == 0
+    assert_allclose(model.predict_proba([[1.0, 1.0]]), 0.5)
+
+
+def test_a_fixed_budget_forgets_the_choice_of_another():
+    model = TCBoostClassifier(max_iter=5).fit(*IRIS)
+    assert model.theta_choice_.theta == model.theta_
+    model.set_params(theta=2.0).fit(*IRIS)
+    assert not hasattr(model, "theta_choice_")

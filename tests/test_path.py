@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_wine
+from sklearn.tree import DecisionTreeClassifier
 
 from tcboost import (
     AdaBoostMO,
@@ -59,7 +60,9 @@ def test_the_picture():
     matplotlib.pyplot.close(axes[0].figure)
 
 
-@pytest.mark.parametrize("thetas", [[], [0, 1], [-1.0], [np.inf], [np.nan], [1, 1]])
+@pytest.mark.parametrize(
+    "thetas", [[], [0, 1], [-1.0], [np.inf], [np.nan], [1, 1], "a", {1, 2}]
+)
 def test_bad_budgets_are_named(thetas):
     with pytest.raises(ValueError, match="thetas"):
         theta_path(TCBoostClassifier(), *WINE, thetas=thetas)
@@ -68,3 +71,41 @@ def test_bad_budgets_are_named(thetas):
 def test_a_stage_wise_estimator_has_no_path():
     with pytest.raises(ValueError, match="totally corrective"):
         theta_path(AdaBoostMO(), *WINE)
+
+
+def test_a_limit_on_the_columns_that_binds_starts_afresh():
+    """Columns of smaller budgets must not crowd out those that the next one needs."""
+    estimator = TCBoostClassifier(max_iter=10)
+    path = theta_path(estimator, *WINE, thetas=[1, 4, 16])
+    for theta, model in zip(path.thetas, path.estimators, strict=True):
+        alone = TCBoostClassifier(max_iter=10, theta=theta).fit(*WINE)
+        assert model.certificate_.primal <= alone.certificate_.primal + 1e-3
+        assert model.n_iter_ <= 10
+        assert len(model.history_["loss"]) == len(model.history_["edge"])
+
+
+@pytest.mark.parametrize("learner", ["lda", DecisionTreeClassifier(max_depth=2)])
+def test_fitted_weak_learners_keep_their_columns_apart(learner):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(80, 4)), np.arange(80) % 3
+    estimator = MultiBoostECC(weak_learner=learner, max_iter=15, random_state=0)
+    for model in theta_path(estimator, X, y, thetas=[0.5, 1, 2, 4]).estimators:
+        rho = np.array(
+            [
+                [np.delete(o[c] - o, c) for o, c in zip(k.outputs(X), y, strict=True)]
+                for k in model.estimators_
+            ]
+        ).reshape(model.n_iter_, -1)
+        z = model.estimator_weights_ @ rho
+        u = np.exp(-z + z.min())
+        r = max(0.0, (rho @ (u / u.sum())).max())
+        assert model.history_["r"][-1] == pytest.approx(r, abs=1e-9)
+
+
+@pytest.mark.parametrize("estimator", [TCBoostClassifier(max_iter=5), MultiBoostECC()])
+def test_nothing_to_learn(estimator):
+    path = theta_path(estimator, np.ones((20, 2)), [0, 1] * 10, thetas=[1, 2])
+    assert_array_equal(path.n_active, [0, 0])
+    assert_allclose(path.train_error, 0.5)
+    tiny = theta_path(estimator, *WINE, thetas=[1e-300, 1.0])
+    assert tiny.n_active[1] > 0

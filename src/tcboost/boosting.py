@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from .certificate import Certificate, Certifier
 from .columns import Chooser, Priced
-from .correctors import BallCorrective, Corrector, TotallyCorrective
+from .correctors import BallCorrective, Corrector, TotallyCorrective, lengths
 from .losses import DualWeights, Loss
 from .margins import Margin
 from .oracles import Column, Oracle
@@ -77,7 +77,9 @@ class Run:
         assert isinstance(self.corrector, TotallyCorrective | BallCorrective)
         kept = self.corrector.prune()
         self.columns = [c for c, k in zip(self.columns, kept, strict=True) if k]
-        self.history = History(0)
+        self.history = History(self.history.verbose)
+        if self.columns:  # the first entry is for the columns that stay
+            self.history.edges.append(np.nan)
         self.corrector.set_budget(theta)
 
     def _price(self) -> tuple[DualWeights, Vector, Priced]:
@@ -100,11 +102,6 @@ class Run:
         return dual, g, priced
 
 
-def lengths(w: Vector) -> Vector:
-    """Numbers as they are, class vectors by their length."""
-    return w if w.ndim == 1 else np.sqrt((w * w).sum(axis=1))
-
-
 class History:
     """What the paper plots, round by round."""
 
@@ -112,7 +109,7 @@ class History:
         self.edges: list[float] = []
         self._inner_products: list[Vector] = []
         self._rounds: list[dict[str, float]] = []
-        self._verbose = verbose
+        self.verbose = verbose
 
     def __len__(self) -> int:
         return len(self._rounds)
@@ -135,7 +132,7 @@ class History:
         self._rounds.append(entry)
         self._inner_products.append(inner_products)
         t = len(self._rounds)
-        if self._verbose > 1 or (self._verbose == 1 and (t <= 3 or t % 10 == 0)):
+        if self.verbose > 1 or (self.verbose == 1 and (t <= 3 or t % 10 == 0)):
             print(
                 f"round {t:4d}  loss {entry['loss']:+.6f}  train error "
                 f"{entry['train_error']:.4f}  gap {entry['gap']:.3g}  "

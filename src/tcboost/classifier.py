@@ -35,9 +35,8 @@ class TCBoostClassifier(BoostingClassifier):
     coding : {"vector", "learned", "random"}, default="vector"
         What a stump says about the classes: a vector that is re-solved in every round, or a
         multiple of a code in {-1, +1}, found together with the stump or drawn.
-    theta : float, "auto" or "stagewise", default="auto"
-        The budget. "auto" cross-validates it on a path of growing budgets; "stagewise" takes
-        the sum of the coefficients of AdaBoost.ECC.
+    theta : float or "auto", default="auto"
+        The budget; "auto" cross-validates it on a path of growing budgets.
     max_iter : int, default=500
         Stumps, at the most.
     weak_learner : "stump"
@@ -51,7 +50,7 @@ class TCBoostClassifier(BoostingClassifier):
     n_jobs : int or None, default=None
         Threads; None means all cores. The model does not depend on it.
     verbose : int, default=0
-        1 prints every tenth round, 2 every round.
+        1 prints the first rounds and every tenth, 2 every round.
 
     Attributes
     ----------
@@ -97,10 +96,7 @@ class TCBoostClassifier(BoostingClassifier):
         **BoostingClassifier._parameter_constraints,
         "loss": [StrOptions(set(LOSSES))],
         "coding": [StrOptions({"vector", "learned", "random"})],
-        "theta": [
-            StrOptions({"auto", "stagewise"}),
-            Interval(Real, 0, np.inf, closed="neither"),
-        ],
+        "theta": [StrOptions({"auto"}), Interval(Real, 0, np.inf, closed="neither")],
         "tol": [Interval(Real, 0, np.inf, closed="neither")],
         "weak_learner": [StrOptions({"stump"})],
     }

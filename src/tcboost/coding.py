@@ -35,7 +35,8 @@ def ecoc(n_classes: int) -> NDArray[np.int8]:
     The least row distance is 18 for 10 classes (34 columns) and 24 for 26 classes (48
     columns). Both meet Plotkin's bound: no code of that size does better. The best of
     10,000 random matrices has about 14 and 17. Columns differ, up to complement, in at least
-    2 of 10 and 8 of 26 classes.
+    2 of 10 and 8 of 26 classes. The search takes about a second for 200 classes and several for
+    1000.
 
     Parameters
     ----------

@@ -1,7 +1,8 @@
 """Step (2) of Algorithm 3: which column of the problem to add next.
 
-Three kinds of column: one hypothesis for each bit of a fixed code (the MOs), one hypothesis
-with a code column drawn at random (the ECCs), one hypothesis with the code that suits it best.
+Four kinds of column: one hypothesis for each bit of a fixed code (the MOs), one hypothesis with
+a code column drawn at random (the ECCs), with the code that suits it best, or with a class
+vector that stays free.
 """
 
 from __future__ import annotations

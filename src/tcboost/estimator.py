@@ -16,7 +16,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 from threadpoolctl import ThreadpoolController
 
-from .boosting import Run, Task, lengths
+from .boosting import Run, Task
 from .certificate import Certificate
 from .coding import coding_matrix
 from .columns import Chooser, FixedCode, LearnedCode, RandomCode, VectorCode
@@ -28,6 +28,7 @@ from .correctors import (
     GroupBall,
     StageWise,
     TotallyCorrective,
+    lengths,
 )
 from .losses import LOSSES
 from .margins import Codeword, Margin, Pairwise
@@ -103,6 +104,8 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator):
         self
         """
         rows = self._rows(X, y, sample_weight)
+        if hasattr(self, "theta_choice_"):
+            del self.theta_choice_
         seed = check_random_state(self.random_state).randint(2**31 - 1)
         with self._one_blas_thread():
             run = self._run(rows, seed)
@@ -126,7 +129,9 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator):
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
         if (weight < 0).any():
             raise ValueError("sample_weight must not be negative")
-        kept = weight > 0
+        # A power of two changes no digit, so that integer weights stay exact.
+        weight = np.ldexp(weight, -np.frexp(weight.max())[1])
+        kept = weight > 1e-300  # less would underflow, and weighs nothing
         self.classes_, labels = np.unique(y[kept], return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(
@@ -213,7 +218,7 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator):
         else:
             codes = np.array([c.code for c in run.columns], dtype=np.int8)
             self.coding_matrix_ = codes.reshape(-1, len(self.classes_)).T
-        if not run.corrector.solved and run.certificate.gap > self.tol:
+        if not run.corrector.solved and not run.corrector.done(run.certificate.gap):
             warnings.warn(
                 "the restricted master was not solved to the tolerance; the certificate, with "
                 f"a gap of {run.certificate.gap:.2g}, takes that into account. A smaller theta "

@@ -80,7 +80,8 @@ class Multinomial:
         p = e * (weight / total)[:, None]
         bits = _bits(p)
         loss = math.fsum(weight * (top + np.log(total)))
-        return DualWeights(_integers(p, bits), 2**bits, loss)
+        # Rounded down: the weights of a row must not sum to more than the row's own.
+        return DualWeights(np.floor(np.ldexp(p, bits)).astype(np.int64), 2**bits, loss)
 
     def on_scores(self, F: Vector, y: NDArray[np.intp], weight: Vector) -> tuple[float, Vector]:
         """Value and minus the gradient by F, ``weight (onehot(y) - p)``."""

@@ -10,8 +10,11 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
+from .boosting import Run
+from .correctors import lengths
 from .estimator import BoostingClassifier
-from .theta import GRID, Choice
+from .rows.blocks import LocalRows
+from .theta import GRID, Choice, solve_at
 
 Vector = NDArray[np.float64]
 
@@ -82,11 +85,7 @@ def theta_path(
     """
     if not isinstance(estimator, BoostingClassifier) or estimator._stage_wise:
         raise ValueError(f"estimator must be a totally corrective one, got {estimator!r}")
-    grid = (
-        GRID if thetas is None else tuple(np.sort(np.asarray(thetas, float).ravel()).tolist())
-    )
-    if not grid or not np.isfinite(grid).all() or grid[0] <= 0 or len(set(grid)) < len(grid):
-        raise ValueError(f"thetas must be distinct, positive and finite, got {thetas!r}")
+    grid = GRID if thetas is None else _budgets(thetas)
     base = clone(estimator).set_params(theta=grid[0])
     base._validate_params()
     rows = base._rows(X, y, sample_weight)
@@ -100,21 +99,34 @@ def theta_path(
         choice.thetas,
         np.array([c.primal for c in certificates]),
         np.array([c.gap for c in certificates]),
-        np.array([e.history_["train_error"][-1] for e in estimators]),
-        np.array([e.history_["n_active"][-1] for e in estimators]),
+        np.array([_train_error(e, rows) for e in estimators]),
+        np.array([np.count_nonzero(lengths(e.estimator_weights_)) for e in estimators]),
         choice.validation_loss,
         choice.validation_error,
         choice.best,
     )
 
 
-def _fit_path(base: Any, rows: Any, seed: int, choice: Choice) -> list[Any]:
+def _budgets(thetas: ArrayLike) -> tuple[float, ...]:
+    problem = f"thetas must be distinct positive finite numbers, got {thetas!r}"
+    try:
+        grid = tuple(np.sort(np.asarray(thetas, float).ravel()).tolist())
+    except (TypeError, ValueError):
+        raise ValueError(problem) from None
+    if not grid or not np.isfinite(grid).all() or grid[0] <= 0 or len(set(grid)) < len(grid):
+        raise ValueError(problem)
+    return grid
+
+
+def _fit_path(base: Any, rows: LocalRows, seed: int, choice: Choice) -> list[Any]:
     estimators: list[Any] = []
-    run = base._start(rows, seed, float(choice.thetas[0]), base.tol)
+
+    def start(rows: LocalRows, theta: float) -> Run:
+        return base._start(rows, seed, theta, base.tol)
+
+    run = start(rows, float(choice.thetas[0]))
     for theta, scale in zip(choice.thetas, choice.scales, strict=True):
-        if estimators:
-            run.set_budget(float(theta))
-        run.boost(base.max_iter)
+        run = solve_at(run, float(theta), base.max_iter, start)
         model = clone(base).set_params(theta=float(theta))
         model.n_features_in_, model.classes_ = base.n_features_in_, base.classes_
         if hasattr(base, "feature_names_in_"):
@@ -123,6 +135,11 @@ def _fit_path(base: Any, rows: Any, seed: int, choice: Choice) -> list[Any]:
         model._keep(run)
         estimators.append(model)
     return estimators
+
+
+def _train_error(model: Any, rows: LocalRows) -> float:
+    wrong = model._ensemble().scores(rows.X).argmax(axis=1) != rows.y
+    return float(rows.weight @ wrong)
 
 
 def plot_theta_path(path: ThetaPath, axes: Any = None) -> Any:

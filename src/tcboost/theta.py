@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
-from .boosting import Run, Task, lengths
-from .correctors import StageWise
+from .boosting import Run, Task
+from .correctors import StageWise, lengths
 from .losses import LOSSES
 from .model.ensemble import Ensemble
 from .rows.blocks import LocalRows
@@ -70,11 +70,9 @@ def choose_theta(
     scores = np.zeros((len(rows), n_classes))
     table: list[tuple[float, float, float, float, float]] = []
     for theta in grid:
-        for k, run in enumerate(runs):
-            if table:
-                run.set_budget(theta)
-            run.boost(max_iter)
-            scores[fold == k] = scores_of(run, rows.X[fold == k])
+        for k in range(n_folds):
+            runs[k] = solve_at(runs[k], theta, max_iter, start)
+            scores[fold == k] = scores_of(runs[k], rows.X[fold == k])
         scale, loss = best_scale(scores, rows.y, rows.weight)
         wrong = scores.argmax(axis=1) != rows.y
         active = float(np.mean([np.count_nonzero(lengths(r.w)) for r in runs]))
@@ -88,11 +86,30 @@ def choose_theta(
     return Choice(thetas, losses_, errors, actives, scales, best)
 
 
+def solve_at(
+    run: Run, theta: float, max_iter: int, start: Callable[[LocalRows, float], Run]
+) -> Run:
+    """Go on with a run at another budget.
+
+    Columns of smaller budgets count among the `max_iter` that are allowed. Where that leaves
+    too few for the new budget, it is solved from the start, as it would be on its own.
+    """
+    if theta != run.corrector.budget:
+        run.set_budget(theta)
+        n_old = len(run.columns)
+        run.boost(max_iter)
+        short = len(run.columns) >= max_iter and not run.corrector.done(run.certificate.gap)
+        if not (short and n_old):
+            return run
+        run = start(run.task.rows, theta)
+    return run.boost(max_iter)
+
+
 def content_folds(rows: LocalRows, n_folds: int) -> NDArray[np.intp]:
     """A fold for each row, stratified by class.
 
-    The rows are ordered by a hash of their content, so that neither their order in the data nor
-    repeating all of them changes anything.
+    `LocalRows` are ordered by a hash of their content, so that neither their order in the data
+    nor repeating all of them changes anything.
     """
     fold = np.empty(len(rows), dtype=np.intp)
     for c in np.unique(rows.y):

@@ -463,3 +463,35 @@ def test_any_numbers_are_solved_or_honest(problem):
     # Rounding of the margins, eps |P| theta, reaches u and through it the gap.
     limit = 1e-15 * (1 + np.abs(P).max() * theta) ** 2
     assert solution.status == "optimal" or solution.gap <= limit
+
+
+def degenerate_problem(seed):
+    """Of any shape: few rows or few columns, duplicates, opposites, low rank, one feature."""
+    rng = np.random.default_rng(seed)
+    n_rows, n_columns = (10 ** rng.uniform(0, [2.2, 1.8])).astype(int)
+    shape = (n_rows, n_columns)
+    x, noisy, cuts = (rng.integers(0, 9, n) for n in (n_rows, n_rows, n_columns))
+    P = [
+        rng.choice([-2, 0, 2], shape),
+        rng.choice([-1, 1], shape),
+        np.where(rng.random(shape) < rng.uniform(0.02, 0.45), -1, 1),
+        rng.normal(size=shape),
+        rng.integers(-1, 2, (n_rows, 2)) @ rng.integers(-1, 2, (2, n_columns)),
+        np.where(x[:, None] > cuts, 1, -1) * np.where(x > noisy, 1, -1)[:, None],
+    ][seed % 6]
+    change = rng.integers(4)
+    if change == 0:
+        P = P[:, rng.integers(0, n_columns, 2 * n_columns)]
+    elif change == 1:
+        P = P[rng.integers(0, n_rows, 2 * n_rows)]
+    elif change == 2:
+        P = np.hstack([P, -P])
+    return P, float(10 ** rng.uniform(0, 6))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("block", range(20))
+def test_random_search(block):
+    for seed in range(100 * block, 100 * (block + 1)):
+        P, theta = degenerate_problem(seed)
+        assert_solved(P, theta, solve_master(P, theta))

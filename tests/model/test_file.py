@@ -477,3 +477,14 @@ def test_a_missing_array_is_refused(saved, tmp_path, name):
 def test_parameters_may_be_numpy_scalars(parameters, tmp_path):
     model = MultiBoostMO(**parameters).fit(*iris())
     assert through_file(model, tmp_path).get_params() == model.get_params()
+
+
+def test_only_our_models_are_saved(tmp_path):
+    with pytest.raises(ValueError, match="estimator of this package"):
+        tcboost.save(DecisionTreeClassifier().fit(*iris()), tmp_path / "tree")
+    model = AdaBoostECC(max_iter=2, random_state=3).fit(*iris())
+    again = through_file(model, tmp_path)
+    assert again.random_state == 3
+    assert [c.hypotheses for c in again.estimators_] == [
+        c.hypotheses for c in model.estimators_
+    ]

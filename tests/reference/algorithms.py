@@ -114,12 +114,11 @@ def rho_ecc(X: Array, y: Ints, m: Array, stump: Stump) -> Array:
 
 
 def eps_floor(s: Array, K: int) -> float:
-    """Half the weight of one (row, k) of N_eff equal rows: 1 / (2 N_eff K).
+    """Half the weight of the lightest (row, k), 1 / (2 N K) for equal weights; at least 1e-10.
 
-    N_eff = 1 / sum_i s_i^2, the number of rows where the weights are equal. Rows are taken
-    to be distinct in (x, y): merge duplicates into weights first.
+    Rows are taken to be distinct in (x, y): merge duplicates into weights first.
     """
-    return math.fsum(s**2) / (2 * K)
+    return max(min(w for w in s.tolist() if w > 0) / (2 * K), 1e-10)
 
 
 # ---------------------------------------------------------------- Algorithms 1 and 2

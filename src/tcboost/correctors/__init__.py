@@ -1,7 +1,7 @@
 """How the coefficients change when a column is added: one of them, or all."""
 
 from .ball import Ball, BallCorrective, CodeSimplex, GroupBall
-from .base import Corrector
+from .base import Corrector, lengths
 from .master import MasterSolution, solve_master
 from .stagewise import StageWise
 from .totally_corrective import TotallyCorrective
@@ -15,5 +15,6 @@ __all__ = [
     "MasterSolution",
     "StageWise",
     "TotallyCorrective",
+    "lengths",
     "solve_master",
 ]

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ..losses import DualWeights, Loss
 from ..margins import Margin
 from ..oracles import Column
-from .base import Vector
+from .base import ColumnStore, Vector, lengths
 
 # Of the class gap, and of the tolerance on it, what the restricted master may leave.
 _SHARE = 0.3
@@ -72,13 +72,12 @@ class GroupBall:
 
     def project(self, W: Vector, theta: float) -> Vector:
         """Shrink all lengths by one amount."""
-        lengths = np.sqrt((W * W).sum(axis=1))
-        shrunk = project_to_budget(lengths, theta)
-        return W * (shrunk / np.maximum(lengths, 1e-300))[:, None]
+        long = lengths(W)
+        return W * (project_to_budget(long, theta) / np.maximum(long, 1e-300))[:, None]
 
     def largest(self, g: Vector) -> float:
         """The longest vector."""
-        return float(np.sqrt((g * g).sum(axis=1).max()))
+        return float(lengths(g).max())
 
 
 class CodeSimplex:
@@ -114,14 +113,14 @@ class CodeSimplex:
         return max(0.0, float(g.max()))
 
 
-def project_to_budget(lengths: Vector, theta: float) -> Vector:
-    """The nearest nonnegative vector of sum at most theta; `lengths` are nonnegative."""
-    if lengths.sum() <= theta:
-        return lengths
-    ordered = np.sort(lengths)[::-1]
+def project_to_budget(w: Vector, theta: float) -> Vector:
+    """The nonnegative vector of sum at most theta that is nearest to a nonnegative w."""
+    if w.sum() <= theta:
+        return w
+    ordered = np.sort(w)[::-1]
     excess = (np.cumsum(ordered) - theta) / np.arange(1, len(ordered) + 1)
     k = int(np.flatnonzero(ordered > excess)[-1])
-    return np.maximum(lengths - excess[k], 0.0)
+    return np.maximum(w - excess[k], 0.0)
 
 
 class BallCorrective:
@@ -141,7 +140,7 @@ class BallCorrective:
         self._loss, self._ball, self._theta, self._tol = loss, ball, theta, tol
         self.w: Vector = np.zeros((0, *ball.shape))
         self._F: Vector = np.zeros((len(y), margin.width + 1))
-        self._H: Vector = np.empty((len(y), 16), order="F")
+        self._H = ColumnStore(len(y), np.float64)
         self._steepness, self._gap, self._polished = 0.5, np.inf, False
         self.gap = 0.0  # of the restricted master
 
@@ -169,9 +168,8 @@ class BallCorrective:
 
     def prune(self) -> NDArray[np.bool_]:
         """Forget columns without weight; return which were kept."""
-        kept = np.any(self.w.reshape(len(self.w), -1) != 0, axis=1)
-        n_kept = int(kept.sum())
-        self._H[:, :n_kept] = self._H[:, : len(kept)][:, kept]
+        kept = lengths(self.w) > 0
+        self._H.keep(kept)
         self._ball.keep(kept)
         self.w = self.w[kept]
         return kept
@@ -187,13 +185,9 @@ class BallCorrective:
 
     def update(self, column: Column, outputs: NDArray[np.int8], dual: DualWeights) -> bool:
         """Add the column and re-solve, to a share of the gap that is left."""
-        t = len(self.w)
-        if t == self._H.shape[1]:
-            grown = np.empty((len(self._y), 2 * t), order="F")
-            grown[:, :t] = self._H
-            self._H = grown
-        # Outputs are those of the hypothesis alone, or times the code: the sign of one entry.
-        self._H[:, t] = outputs[:, 0] if column.code is None else outputs[:, 0] * column.code[0]
+        # Outputs are those of the hypothesis alone, or times the code.
+        h = outputs[:, 0] if column.code is None else outputs[:, 0] * column.code[0]
+        self._H.append(h)
         self._ball.add(column)
         self.w = np.concatenate([self.w, np.zeros((1, *self._ball.shape))])
         self._solve(_SHARE * max(self._tol, self._gap), _MAX_ITER)
@@ -208,14 +202,12 @@ class BallCorrective:
         return True
 
     def _solve(self, tol: float, max_iter: int) -> None:
-        H, theta, ball = self._H[:, : len(self.w)], self._theta, self._ball
+        H, theta, ball = self._H.matrix, self._theta, self._ball
         self._polished = False
         W, F = self.w, _scores(H, ball.vectors(self.w))
         Z, FZ, momentum = W, F, 1.0
         for _ in range(max_iter):
-            value, V = self._loss.on_scores(FZ, self._y, self._weight)
-            g = ball.pull(H.T @ V)
-            self.gap = theta * ball.largest(g) - float((Z * g).sum())
+            value, g, self.gap = self._slope(Z, FZ)
             if Z is W and self.gap <= tol:
                 break
             while True:
@@ -236,9 +228,17 @@ class BallCorrective:
                 share, momentum = (momentum - 1.0) / following, following
                 Z, FZ = new + share * (new - W), F_new + share * (F_new - F)
             W, F = new, F_new
+        else:  # out of iterations: the gap at hand is that of another point
+            self.gap = self._slope(W, F)[2]
         self.w, self._F = W, F
+
+    def _slope(self, W: Vector, F: Vector) -> tuple[float, Vector, float]:
+        """Value, minus the gradient by the coefficients, and the restricted gap."""
+        value, V = self._loss.on_scores(F, self._y, self._weight)
+        g = self._ball.pull(self._H.matrix.T @ V)
+        return value, g, self._theta * self._ball.largest(g) - float((W * g).sum())
 
 
 def _scores(H: Vector, vectors: Vector) -> Vector:
-    """``H @ vectors`` by columns: sums over the classes, of which there are few, are then fast."""
+    """``H @ vectors``, stored by columns: sums over the few classes are then fast."""
     return (vectors.T @ H.T).T

@@ -191,10 +191,8 @@ class Master:
             if rival is not None:
                 new = min(new, self._state(rival, theta), key=lambda state: state.log_loss)
                 rival = None
-            fall = state.log_loss - new.log_loss
-            progress = new.gap < 0.9 * best.gap or fall > _ROUNDING * max(
-                1.0, abs(new.log_loss)
-            )
+            rounding = _ROUNDING * max(1.0, abs(new.log_loss))
+            progress = new.gap < 0.9 * best.gap or state.log_loss - new.log_loss > rounding
             stalled = 0 if progress else stalled + 1
             state = new
             if new.gap < best.gap:

@@ -17,15 +17,15 @@ class StageWise:
     """One coefficient a round, never revised; runs for all its rounds.
 
     The paper does not say what happens at a weighted error of 0. Here an error counts as at
-    least ``1 / (2 N K)``, half of what one wrong margin weighs at the start (N is the effective
-    number of rows, ``1 / sum s_i^2``). At 1/2 or above there is nothing to gain: the run ends.
+    least half of what the lightest margin weighs at the start, ``1 / (2 N K)`` without sample
+    weights, and at least 1e-10. At 1/2 or above there is nothing to gain: the run ends.
     """
 
     def __init__(self, margin: Margin, y: NDArray[np.intp], weight: Vector) -> None:
         self._margin, self._y = margin, y
         self.w: Vector = np.zeros(0)
         self.z: Vector = np.zeros((len(y), margin.width))
-        self.smallest_error = float(weight @ weight) / (2 * margin.width)
+        self.smallest_error = max(float(weight.min()) / (2 * margin.width), 1e-10)
 
     @property
     def solved(self) -> bool:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from ..losses import DualWeights
 from ..margins import Margin
 from ..oracles import Column
-from .base import Vector
+from .base import ColumnStore, Vector
 from .master import Master, MasterSolution
 
 # Of the tolerance on the certificate, what the restricted master may use up.
@@ -24,12 +24,15 @@ class TotallyCorrective:
         self._margin, self._y = margin, y
         self.w: Vector = np.zeros(0)
         self.z: Vector = np.zeros((len(y), margin.width))
-        # Beyond, double precision does not resolve the gap any further.
-        self._theta, self._tol = theta, max(tol, 1e-8 * theta) if theta > 1000 else tol
+        self._theta, self._asked = theta, tol
         self._s = np.repeat(weight / margin.width, margin.width)
-        # Margins by column, with room to grow: they are small integers.
-        self._P: NDArray[np.int8] = np.empty((self.z.size, 16), dtype=np.int8, order="F")
+        self._P = ColumnStore(self.z.size, np.int8)
         self.solution: MasterSolution | None = None
+
+    @property
+    def _tol(self) -> float:
+        """Double precision does not resolve the gap of a large budget any further."""
+        return max(self._asked, 1e-8 * self._theta) if self._theta > 1000 else self._asked
 
     @property
     def solved(self) -> bool:
@@ -44,7 +47,7 @@ class TotallyCorrective:
     def prune(self) -> NDArray[np.bool_]:
         """Forget columns without weight; return which were kept."""
         kept = self.w > 0
-        self._P[:, : int(kept.sum())] = self._P[:, : len(kept)][:, kept]
+        self._P.keep(kept)
         self.w = self.w[kept]
         return kept
 
@@ -64,12 +67,7 @@ class TotallyCorrective:
 
     def update(self, column: Column, outputs: NDArray[np.int8], dual: DualWeights) -> bool:
         """Steps (4) and (5) of Algorithm 3."""
-        t = len(self.w)
-        if t == self._P.shape[1]:
-            grown = np.empty((self.z.size, 2 * t), dtype=np.int8, order="F")
-            grown[:, :t] = self._P
-            self._P = grown
-        self._P[:, t] = self._margin.apply(outputs, self._y).ravel()
+        self._P.append(self._margin.apply(outputs, self._y).ravel())
         self.w = np.append(self.w, 0.0)
         self._solve()
         return True
@@ -79,7 +77,7 @@ class TotallyCorrective:
         return False
 
     def _solve(self) -> None:
-        master = Master(self._P[:, : len(self.w)], self._s)
+        master = Master(self._P.matrix, self._s)
         self.solution = master.solve(self._theta, self.w, _MASTER_SHARE * self._tol)
         self.w = self.solution.w
         self.z = master.margins(self.w).reshape(self.z.shape)

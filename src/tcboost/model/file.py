@@ -2,7 +2,8 @@
 
 What it holds is the model (columns, coefficients, code, classes), its certificate, its
 parameters and its history, but for the inner products, which grow with the square of the
-rounds. The header carries a format version; a file of a later version is refused.
+rounds, and for `theta_choice_`. The header carries a format version; a file of a later version
+is refused.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ _PARAMETERS = (
     "verbose",
     "theta",
     "tol",
+    "random_state",
 )
 
 
@@ -58,7 +60,9 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     >>> bool((again.predict(X) == model.predict(X)).all())
     True
     """
-    check_is_fitted(model)
+    if not isinstance(getattr(model, "certificate_", None), Certificate):
+        check_is_fitted(model)
+        raise ValueError(f"model must be an estimator of this package, got {model!r}")
     arrays: dict[str, Any] = _columns_to_arrays(model.estimators_)
     arrays["w"], arrays["M"] = model.estimator_weights_, model.coding_matrix_
     arrays["classes"] = _plain(model.classes_, "classes")
@@ -68,6 +72,8 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
         if name != "inner_products":
             arrays[f"history_{name}"] = values
     parameters = model.get_params(deep=False)
+    if not isinstance(parameters["random_state"], int | np.integer):
+        del parameters["random_state"]  # a generator has no plain form
     header = {
         "format": _FORMAT,
         "version": _VERSION,

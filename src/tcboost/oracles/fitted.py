@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
 from sklearn.utils.validation import has_fit_parameter
 
 from ..rows.blocks import LocalRows
@@ -51,7 +51,8 @@ class _FittedOracle:
 
     def __init__(self, rows: LocalRows) -> None:
         self._rows = rows
-        self._outputs: list[NDArray[np.int8]] = []  # of the columns chosen so far
+        # Outputs of the columns chosen so far; holding a column keeps its id its own.
+        self._outputs: dict[int, tuple[Column, NDArray[np.int8]]] = {}
 
     def price(self, rows: LocalRows, V: NDArray[np.int64]) -> FittedPrices:
         """Prepare to fit one hypothesis for each column of weights."""
@@ -63,9 +64,10 @@ class _FittedOracle:
 
     def outputs(self, columns: list[Column]) -> list[NDArray[np.int8]]:
         """Outputs on the rows; a column is evaluated once."""
-        for column in columns[len(self._outputs) :]:
-            self._outputs.append(column.outputs(self._rows.X))
-        return self._outputs[: len(columns)]
+        for column in columns:
+            if id(column) not in self._outputs:
+                self._outputs[id(column)] = column, column.outputs(self._rows.X)
+        return [self._outputs[id(column)][1] for column in columns]
 
 
 class LDAOracle(_FittedOracle):
@@ -108,6 +110,8 @@ class ClassifierOracle(_FittedOracle):
 
     def __init__(self, rows: LocalRows, estimator: Any, rng: np.random.RandomState) -> None:
         super().__init__(rows)
+        if isinstance(estimator, type) or not is_classifier(estimator):
+            raise ValueError(f"weak_learner must be a classifier, got {estimator!r}")
         if not has_fit_parameter(estimator, "sample_weight"):
             raise ValueError(
                 f"weak_learner {estimator!r} must take sample_weight in its fit method"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,8 @@ class Stump:
     threshold: float
     sign: int
     missing_right: bool
-    candidate: int = -1  # its row in the table of the search that found it
+    # Its row in the table of the search that found it.
+    candidate: int = field(default=-1, compare=False)
 
     def predict(self, X: Vector) -> NDArray[np.int8]:
         """-1 or +1 for each row."""
