@@ -205,7 +205,7 @@ def test_missing_values_need_stumps():
     [
         (cls, {"theta": v}, "theta")
         for cls in CORRECTIVE
-        for v in (0, -1.0, np.inf, np.nan, "cv")
+        for v in (0, -1.0, np.inf, np.nan, "auto")
     ]
     + [
         (TCBoostClassifier, {"loss": "hinge"}, "loss"),

@@ -7,7 +7,7 @@ from scipy.special import softmax
 from sklearn.datasets import load_iris
 from sklearn.metrics import log_loss
 
-from tcboost import TCBoostClassifier
+from tcboost import MultiBoostECC, TCBoostClassifier
 from tcboost.rows.blocks import LocalRows
 from tcboost.theta import best_scale, content_folds
 
@@ -69,3 +69,23 @@ def test_a_class_with_fewer_rows_than_folds():
     model = TCBoostClassifier(max_iter=20).fit(X[few], y[few])
     assert set(model.classes_) == {0, 1, 2}
     assert model.score(X[few], y[few]) > 0.9
+
+
+def test_the_papers_cross_validation():
+    """Sec. IV: 16 budgets, five folds, the same codes for every candidate, lowest error."""
+    X, y = load_iris(return_X_y=True)
+    model = MultiBoostECC(theta="cv", max_iter=6, random_state=0).fit(X, y)
+    choice = model.theta_choice_
+    assert_array_equal(choice.thetas[[0, 1, -1]], [2, 5, 200])
+    assert len(choice.thetas) == 16
+    assert choice.best == choice.validation_error.argmin()
+    assert model.theta_ == choice.theta
+    # Each candidate is what a fit of its own gives on the rows outside the fold.
+    rows = rows_of(X, y)
+    fold, wrong = content_folds(rows, 5), np.zeros(len(rows), bool)
+    for k in range(5):
+        part = rows.subset(fold != k)
+        alone = MultiBoostECC(theta=5.0, max_iter=6, random_state=0)
+        alone.fit(part.X, part.y, part.weight)
+        wrong[fold == k] = alone.predict(rows.X[fold == k]) != rows.y[fold == k]
+    assert choice.validation_error[1] == pytest.approx(rows.weight @ wrong)

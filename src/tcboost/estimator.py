@@ -35,7 +35,7 @@ from .margins import Codeword, Margin, Pairwise
 from .model.ensemble import Ensemble
 from .oracles import Column, Stump, make_oracle
 from .rows.blocks import LocalRows
-from .theta import GRID, Choice, choose_theta, stagewise_theta
+from .theta import PAPER_SEARCH, Choice, Search, choose_theta, stagewise_theta
 
 Vector = NDArray[np.float64]
 
@@ -148,25 +148,21 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator):
         theta, factor = self.theta, 2.0 if self.loss == "exponential" else 1.0
         if theta == "stagewise":
             theta = stagewise_theta(self._task(rows, seed), self.max_iter)
-        elif theta == "auto":
-            self.theta_choice_ = self._choose_theta(rows, seed)
+        elif isinstance(theta, str):
+            search = PAPER_SEARCH if theta == "cv" else Search()
+            self.theta_choice_ = self._choose_theta(rows, seed, search)
             theta, factor = self.theta_choice_.theta, self.theta_choice_.scale
         self.probability_scale_ = factor
         run = self._start(rows, seed, float(theta), self.tol, self.verbose)
         return run.boost(self.max_iter)
 
-    def _choose_theta(
-        self,
-        rows: LocalRows,
-        seed: int,
-        grid: tuple[float, ...] = GRID,
-        stop_early: bool = True,
-    ) -> Choice:
-        def start(part: LocalRows, theta: float) -> Run:
-            return self._start(part, seed, theta, max(self.tol, _PATH_TOL))
+    def _choose_theta(self, rows: LocalRows, seed: int, search: Search) -> Choice:
+        tol = max(self.tol, _PATH_TOL) if search.share_columns else self.tol
 
-        n_classes = len(self.classes_)
-        return choose_theta(rows, n_classes, start, self.max_iter, grid, stop_early)
+        def start(part: LocalRows, theta: float) -> Run:
+            return self._start(part, seed, theta, tol)
+
+        return choose_theta(rows, len(self.classes_), start, self.max_iter, search)
 
     def _start(
         self, rows: LocalRows, seed: int, theta: float, tol: float, verbose: int = 0
@@ -302,6 +298,6 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator):
 
 
 THETA_CONSTRAINTS: dict[str, list[Any]] = {
-    "theta": [StrOptions({"stagewise"}), Interval(Real, 0, np.inf, closed="neither")],
+    "theta": [StrOptions({"stagewise", "cv"}), Interval(Real, 0, np.inf, closed="neither")],
     "tol": [Interval(Real, 0, np.inf, closed="neither")],
 }

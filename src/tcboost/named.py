@@ -175,9 +175,10 @@ class MultiBoostMO(BoostingClassifier):
     coding : {"ecoc", "ovr"} or array-like of shape (n_classes, L), default="ecoc"
         The coding matrix M of -1 and +1: error-correcting (exhaustive for up to 7 classes),
         one-versus-rest, or your own.
-    theta : float or "stagewise", default="stagewise"
+    theta : float, "stagewise" or "cv", default="stagewise"
         The budget of the coefficients. "stagewise" runs AdaBoost.MO first, for as many rounds,
-        and takes the sum of its coefficients.
+        and takes the sum of its coefficients. "cv" takes the lowest error of a five-fold cross
+        validation over the paper's 16 budgets, 2 to 200; `theta_choice_` has the table.
     max_iter : int, default=100
         The number of rounds T, at the most.
     tol : float, default=1e-4
@@ -248,9 +249,10 @@ class MultiBoostECC(BoostingClassifier):
     coding : {"random", "learned"}, default="random"
         A code column drawn in each round, as in the paper, or the one that together with its
         stump has the largest edge of all.
-    theta : float or "stagewise", default="stagewise"
+    theta : float, "stagewise" or "cv", default="stagewise"
         The budget of the coefficients. "stagewise" runs AdaBoost.ECC first, for as many rounds,
-        and takes the sum of its coefficients.
+        and takes the sum of its coefficients. "cv" takes the lowest error of a five-fold cross
+        validation over the paper's 16 budgets, 2 to 200; `theta_choice_` has the table.
     max_iter : int, default=100
         The number of rounds T, at the most.
     tol : float, default=1e-4

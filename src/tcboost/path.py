@@ -14,7 +14,7 @@ from .boosting import Run
 from .correctors import lengths
 from .estimator import BoostingClassifier
 from .rows.blocks import LocalRows
-from .theta import GRID, Choice, solve_at
+from .theta import Choice, Search, solve_at
 
 Vector = NDArray[np.float64]
 
@@ -85,13 +85,13 @@ def theta_path(
     """
     if not isinstance(estimator, BoostingClassifier) or estimator._stage_wise:
         raise ValueError(f"estimator must be a totally corrective one, got {estimator!r}")
-    grid = GRID if thetas is None else _budgets(thetas)
-    base = clone(estimator).set_params(theta=grid[0])
+    search = Search() if thetas is None else Search(_budgets(thetas), stop_early=False)
+    base = clone(estimator).set_params(theta=search.grid[0])
     base._validate_params()
     rows = base._rows(X, y, sample_weight)
     seed = check_random_state(base.random_state).randint(2**31 - 1)
     with base._one_blas_thread():
-        choice = base._choose_theta(rows, seed, grid, stop_early=thetas is None)
+        choice = base._choose_theta(rows, seed, search)
         estimators = _fit_path(base, rows, seed, choice)
     certificates = [e.certificate_ for e in estimators]
     return ThetaPath(
