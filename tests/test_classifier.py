@@ -160,6 +160,11 @@ def test_verbose_prints_rounds(capsys):
     assert len(capsys.readouterr().out.splitlines()) == 5
     AdaBoostMO(max_iter=5).fit(*IRIS)
     assert capsys.readouterr().out == ""
+    model = TCBoostClassifier(max_iter=5, verbose=1).fit(*IRIS)
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.startswith("theta") for line in lines].count(True) == len(
+        model.theta_choice_.thetas
+    )
 
 
 def spoiled(value):

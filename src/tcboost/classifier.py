@@ -50,7 +50,7 @@ class TCBoostClassifier(BoostingClassifier):
     n_jobs : int or None, default=None
         Threads; None means all cores. The model does not depend on it.
     verbose : int, default=0
-        1 prints the first rounds and every tenth, 2 every round.
+        1 prints the budgets tried, the first rounds and every tenth, 2 every round.
 
     Attributes
     ----------

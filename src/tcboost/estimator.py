@@ -162,7 +162,8 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator):
         def start(part: LocalRows, theta: float) -> Run:
             return self._start(part, seed, theta, tol)
 
-        return choose_theta(rows, len(self.classes_), start, self.max_iter, search)
+        n_classes = len(self.classes_)
+        return choose_theta(rows, n_classes, start, self.max_iter, search, self.verbose)
 
     def _start(
         self, rows: LocalRows, seed: int, theta: float, tol: float, verbose: int = 0

@@ -78,6 +78,7 @@ def choose_theta(
     start: Callable[[LocalRows, float], Run],
     max_iter: int,
     search: Search,
+    verbose: int = 0,
     n_folds: int = 5,
 ) -> Choice:
     """Cross-validate the budget, in ascending order.
@@ -101,6 +102,8 @@ def choose_theta(
         wrong = scores.argmax(axis=1) != rows.y
         active = float(np.mean([np.count_nonzero(lengths(r.w)) for r in runs]))
         table.append((theta, loss, float(rows.weight @ wrong), active, scale))
+        if verbose:
+            print(f"theta {theta:g}  validation loss {loss:.4f}  error {table[-1][2]:.4f}")
         losses = [row[1] for row in table]
         if search.stop_early and len(table) - 1 - int(np.argmin(losses)) >= _PATIENCE:
             break
