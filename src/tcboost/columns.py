@@ -93,7 +93,7 @@ class RandomCode(_Coded):
     """
 
     def __init__(self, oracle: Oracle, n_classes: int, rng: np.random.RandomState) -> None:
-        self._exact, self._n_classes, self._rng = oracle.exact, n_classes, rng
+        self._n_classes, self._rng = n_classes, rng
         self.hypothesis_class = f"{oracle.hypothesis_class} with all codes"
         self._learned = LearnedCode(oracle) if oracle.exact else None
 

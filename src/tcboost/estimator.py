@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -296,9 +296,3 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = self._takes_missing()
         return tags
-
-
-THETA_CONSTRAINTS: dict[str, list[Any]] = {
-    "theta": [StrOptions({"stagewise", "cv"}), Interval(Real, 0, np.inf, closed="neither")],
-    "tol": [Interval(Real, 0, np.inf, closed="neither")],
-}

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Any, ClassVar
 
-from sklearn.utils._param_validation import StrOptions
+import numpy as np
+from sklearn.utils._param_validation import Interval, StrOptions
 
-from .estimator import THETA_CONSTRAINTS, BoostingClassifier
+from .estimator import BoostingClassifier
 
 _CODE_MATRIX: dict[str, list[Any]] = {"coding": [StrOptions({"ecoc", "ovr"}), "array-like"]}
 _CODE_COLUMN: dict[str, list[Any]] = {"coding": [StrOptions({"random", "learned"})]}
+_BUDGET: dict[str, list[Any]] = {
+    "theta": [StrOptions({"stagewise", "cv"}), Interval(Real, 0, np.inf, closed="neither")],
+    "tol": [Interval(Real, 0, np.inf, closed="neither")],
+}
 
 
 class AdaBoostMO(BoostingClassifier):
@@ -205,7 +211,7 @@ class MultiBoostMO(BoostingClassifier):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **BoostingClassifier._parameter_constraints,
         **_CODE_MATRIX,
-        **THETA_CONSTRAINTS,
+        **_BUDGET,
     }
 
     def __init__(
@@ -278,7 +284,7 @@ class MultiBoostECC(BoostingClassifier):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **BoostingClassifier._parameter_constraints,
         **_CODE_COLUMN,
-        **THETA_CONSTRAINTS,
+        **_BUDGET,
     }
 
     def __init__(
