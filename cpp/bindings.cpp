@@ -1,9 +1,12 @@
 // The only file that knows Python: shapes are checked here, the work is done without the GIL.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
 
+#include <optional>
 #include <stdexcept>
 
+#include "descent.hpp"
 #include "histogram.hpp"
 
 namespace nb = nanobind;
@@ -31,6 +34,38 @@ Sums prefix_sums(Bins<Bin> bins, Weights V, Offsets offset, int n_threads) {
     return Sums(out, {rows, width}, owner);
 }
 
+using Signs = nb::ndarray<const std::int8_t, nb::ndim<2>, nb::f_contig, nb::device::cpu>;
+using Codes = nb::ndarray<const std::int8_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Reals = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Changed = nb::ndarray<double, nb::c_contig, nb::device::cpu>;
+
+nb::tuple descend(Signs H, std::optional<Codes> codes, Offsets start, Reals weight, Changed W,
+                  Changed F, double theta, double tol, int max_sweeps, bool exponential) {
+    const std::size_t n = H.shape(0), t = H.shape(1), n_classes = start.shape(0) - 1;
+    if (weight.shape(0) != n || std::size_t(start(n_classes)) != n)
+        throw std::invalid_argument("H, start and weight differ in their rows");
+    if (F.ndim() != 2 || F.shape(0) != n_classes || F.shape(1) != n)
+        throw std::invalid_argument("F must be classes x rows");
+    if (W.size() != (codes ? t : t * n_classes))
+        throw std::invalid_argument("W does not fit the columns");
+    if (codes && (codes->shape(0) != t || codes->shape(1) != n_classes))
+        throw std::invalid_argument("codes must be columns x classes");
+    const tcboost::ScoredRows rows{n, n_classes, start.data(), weight.data(), exponential};
+    tcboost::DescentResult result;
+    {
+        nb::gil_scoped_release release;
+        if (codes)
+            result = tcboost::descend(rows, H.data(), t,
+                                      tcboost::CodeSteps(W.data(), codes->data(), n_classes),
+                                      F.data(), theta, tol, max_sweeps);
+        else
+            result = tcboost::descend(rows, H.data(), t,
+                                      tcboost::VectorSteps(W.data(), n_classes), F.data(),
+                                      theta, tol, max_sweeps);
+    }
+    return nb::make_tuple(result.gap, result.n_sweeps);
+}
+
 NB_MODULE(_core, m) {
     m.doc() = "Kernels of tcboost: stateless functions on arrays.";
     const char* doc = "Sums of V over the rows, by feature and cumulated over its bins.";
@@ -40,4 +75,9 @@ NB_MODULE(_core, m) {
           nb::arg("V").noconvert(), nb::arg("offset").noconvert(), nb::arg("n_threads"));
     m.def("prefix_sums", &prefix_sums<std::uint32_t>, nb::arg("bins").noconvert(),
           nb::arg("V").noconvert(), nb::arg("offset").noconvert(), nb::arg("n_threads"));
+    m.def("descend", &descend, nb::arg("H").noconvert(), nb::arg("codes").none(),
+          nb::arg("start").noconvert(), nb::arg("weight").noconvert(),
+          nb::arg("W").noconvert(), nb::arg("F").noconvert(), nb::arg("theta"),
+          nb::arg("tol"), nb::arg("max_sweeps"), nb::arg("exponential"),
+          "Improve the coefficients W and the scores F in place; the restricted gap and sweeps.");
 }

@@ -21,11 +21,8 @@ from .certificate import Certificate
 from .coding import coding_matrix
 from .columns import Chooser, FixedCode, LearnedCode, RandomCode, VectorCode
 from .correctors import (
-    Ball,
     BallCorrective,
-    CodeSimplex,
     Corrector,
-    GroupBall,
     StageWise,
     TotallyCorrective,
     lengths,
@@ -174,8 +171,7 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator):
         corrector: Corrector
         vector = isinstance(self.coding, str) and self.coding == "vector"
         if vector or self.loss == "multinomial":
-            ball: Ball = GroupBall(len(self.classes_)) if vector else CodeSimplex()
-            corrector = BallCorrective(margin, y, weight, task.loss, ball, theta, tol)
+            corrector = BallCorrective(margin, y, weight, task.loss, not vector, theta, tol)
         else:
             corrector = TotallyCorrective(margin, y, weight, theta, tol)
         return Run(task, corrector, verbose)

@@ -6,11 +6,13 @@ A new loss is one class here, one entry in `LOSSES`, and the shared tests apply 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import softmax
 
 Vector = NDArray[np.float64]
 
@@ -30,6 +32,14 @@ class DualWeights:
     loss: float
 
 
+@dataclass(frozen=True)
+class Hessian:
+    """A second derivative by class scores: its diagonal, and its product with a matrix."""
+
+    diagonal: Vector
+    times: Callable[[Vector], Vector]
+
+
 class Loss(Protocol):
     """Contract of a convex, decreasing loss of the margins z (rows, width)."""
 
@@ -40,6 +50,9 @@ class Loss(Protocol):
 
     def on_scores(self, F: Vector, y: NDArray[np.intp], weight: Vector) -> tuple[float, Vector]:
         """For pairwise margins of the class scores F: value and minus the gradient by F."""
+
+    def hessian(self, F: Vector, y: NDArray[np.intp], weight: Vector) -> Hessian:
+        """The second derivative by F."""
 
 
 class Exponential:
@@ -65,6 +78,18 @@ class Exponential:
         V = e * (-1.0 / total)
         V[rows, y] = -V.sum(axis=1)
         return top + math.log(total), V
+
+    def hessian(self, F: Vector, y: NDArray[np.intp], weight: Vector) -> Hessian:
+        """Of ``log sum exp``: that of the sum less the square of the gradient."""
+        rows, V = np.arange(len(y)), self.on_scores(F, y, weight)[1]
+
+        def times(B: Vector) -> Vector:
+            out = V * (B[rows, y][:, None] - B)
+            out[rows, y] = 0.0
+            out[rows, y] = -out.sum(axis=1)
+            return out - float((V * B).sum()) * V
+
+        return Hessian(np.abs(V), times)
 
 
 class Multinomial:
@@ -92,6 +117,16 @@ class Multinomial:
         V = e * (-weight / total)[:, None]
         V[rows, y] += weight
         return float(weight @ (top + np.log(total) - F[rows, y])), V
+
+    def hessian(self, F: Vector, y: NDArray[np.intp], weight: Vector) -> Hessian:
+        """``weight (diag(p) - p p^T)`` in every row."""
+        p = softmax(F, axis=1)
+        scaled = weight[:, None] * p
+
+        def times(B: Vector) -> Vector:
+            return scaled * (B - (p * B).sum(axis=1, keepdims=True))
+
+        return Hessian(scaled * (1.0 - p), times)
 
 
 LOSSES: dict[str, Loss] = {"exponential": Exponential(), "multinomial": Multinomial()}

@@ -1,0 +1,129 @@
+"""Newton steps on the coefficients of the hypotheses in use, within their budget.
+
+Where no coefficient changes from or to zero the master is a smooth problem with one equality:
+minimise ``loss(F) + lambda (size(W) - theta)``. Its Newton equation is solved by conjugate
+gradients, with Cholesky factors of the Hessian's diagonal blocks, one a class, in front.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve
+
+from ..losses import Loss
+from .base import Vector, lengths
+
+_MAX_CG, _CG_TOL = 60, 1e-2
+_MAX_HALVINGS = 8
+_BLOCK_FLOPS = 5e8  # of the diagonal blocks: more rows than that allows are sampled
+
+
+def newton_step(
+    H: NDArray[np.int8],
+    codes: NDArray[np.int8] | None,
+    w: Vector,
+    loss: Loss,
+    y: NDArray[np.intp],
+    weight: Vector,
+    theta: float,
+) -> Vector | None:
+    """Better coefficients, or None if the step does not lower the loss.
+
+    Coefficients are class vectors, or multiples of `codes`.
+    """
+    used = lengths(w) > 0
+    Hu, v, size = H[:, used].astype(float), w[used], lengths(w)[used]
+    m = None if codes is None else codes[used].astype(float)
+
+    def scores(v: Vector) -> Vector:
+        return Hu @ (v if m is None else v[:, None] * m)
+
+    def pull(A: Vector) -> Vector:
+        A = Hu.T @ A
+        return A if m is None else (m * A).sum(axis=1)
+
+    F = scores(v)
+    value, V = loss.on_scores(F, y, weight)
+    g = pull(V)
+    spent = size.sum() > theta * (1 - 1e-9)
+    multiplier = max(0.0, float((v * g).sum()) / theta) if spent else 0.0
+    normal = v / size[:, None] if m is None else np.ones_like(v)
+    hessian = loss.hessian(F, y, weight)
+    blocks = _diagonal_blocks(Hu, m, hessian.diagonal, multiplier / size)
+
+    def curvature(D: Vector) -> Vector:
+        out = pull(hessian.times(scores(D)))
+        if m is None:  # of the lengths
+            out += (multiplier / size)[:, None] * (
+                D - normal * (normal * D).sum(axis=1, keepdims=True)
+            )
+        return out
+
+    step = _conjugate_gradients(curvature, blocks, g - multiplier * normal)
+    if multiplier > 0:  # along the surface of the ball
+        out = _conjugate_gradients(curvature, blocks, normal)
+        step = step - float((normal * step).sum()) / float((normal * out).sum()) * out
+    for k in range(_MAX_HALVINGS):
+        new = v + 0.5**k * step
+        crossed = (new * v).sum(axis=1) <= 0 if m is None else new <= 0
+        new[crossed] = 0.0
+        total = float(lengths(new).sum())
+        if total > theta or (multiplier > 0 and total > 0):
+            new *= theta / total
+        if loss.on_scores(scores(new), y, weight)[0] < value:
+            better = np.zeros_like(w)
+            better[used] = new
+            return better
+    return None
+
+
+def _diagonal_blocks(
+    H: Vector, m: Vector | None, diagonal: Vector, ridge: Vector
+) -> Callable[[Vector], Vector]:
+    """Division by the blocks of the Hessian that belong to one class, or by their sum."""
+    n, t = H.shape
+    n_classes = diagonal.shape[1]
+    every = 1 + int(n * t * t * n_classes / _BLOCK_FLOPS)
+    H, diagonal = H[::every], every * diagonal[::every]
+    grams = [H.T @ (H * d[:, None]) for d in diagonal.T]
+    if m is not None:
+        grams = [sum(np.outer(c, c) * G for c, G in zip(m.T, grams, strict=True))]
+    factors = []
+    for G in grams:
+        G[np.diag_indices(t)] += ridge + 1e-9 * np.trace(G) / t + 1e-300
+        factors.append(cho_factor(G, overwrite_a=True, check_finite=False))
+
+    def divide(R: Vector) -> Vector:
+        if m is not None:
+            return cho_solve(factors[0], R, check_finite=False)
+        D = np.column_stack(
+            [cho_solve(f, r, check_finite=False) for f, r in zip(factors, R.T, strict=True)]
+        )
+        return D - D.mean(axis=1, keepdims=True)  # a shift of all classes changes nothing
+
+    return divide
+
+
+def _conjugate_gradients(
+    times: Callable[[Vector], Vector], divide: Callable[[Vector], Vector], b: Vector
+) -> Vector:
+    """Solve ``times(x) = b``, loosely."""
+    x, r = np.zeros_like(b), b
+    z = p = divide(r)
+    rz = first = float((r * z).sum())
+    for _ in range(_MAX_CG):
+        Kp = times(p)
+        along = float((p * Kp).sum())
+        if not along > 0:
+            break
+        x = x + rz / along * p
+        r = r - rz / along * Kp
+        z = divide(r)
+        rz, last = float((r * z).sum()), rz
+        if rz <= _CG_TOL**2 * first:
+            break
+        p = z + rz / last * p
+    return x
