@@ -108,6 +108,7 @@ class History:
     def __init__(self, verbose: int) -> None:
         self.edges: list[float] = []
         self._inner_products: list[Vector] = []
+        self._weights: list[Vector] = []
         self._rounds: list[dict[str, float]] = []
         self.verbose = verbose
 
@@ -131,6 +132,7 @@ class History:
         }
         self._rounds.append(entry)
         self._inner_products.append(inner_products)
+        self._weights.append(corrector.w)
         t = len(self._rounds)
         if self.verbose > 1 or (self.verbose == 1 and (t <= 3 or t % 10 == 0)):
             print(
@@ -143,11 +145,12 @@ class History:
         """The last round is to be recorded anew."""
         self._rounds.pop()
         self._inner_products.pop()
+        self._weights.pop()
 
     def arrays(self) -> dict[str, Any]:
-        """One array a quantity; the inner products are a list, one longer each round."""
+        """One array a quantity; inner products and weights are lists of growing arrays."""
         names = ("loss", "train_error", "min_margin", "r", "gap", "n_active")
         history: dict[str, Any] = {k: np.array([e[k] for e in self._rounds]) for k in names}
         history["edge"] = np.array(self.edges)
-        history["inner_products"] = self._inner_products
+        history["inner_products"], history["weights"] = self._inner_products, self._weights
         return history

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -13,7 +14,13 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    check_consistent_length,
+    check_is_fitted,
+    column_or_1d,
+    validate_data,
+)
 from threadpoolctl import ThreadpoolController
 
 from .boosting import Run, Task
@@ -236,11 +243,8 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator):
         ndarray of shape (n_samples, n_classes), or (n_samples,) for two classes
             For two classes the score of the second less that of the first.
         """
-        check_is_fitted(self)
-        rows = validate_data(self, X, dtype=np.float64, ensure_all_finite=False, reset=False)
-        self._check_values(rows)
-        scores = self._ensemble().scores(rows)
-        return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
+        features = self._features(X)
+        return self._signed(self._ensemble().scores(features))
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """The class of the largest score, the first on a tie.
@@ -253,10 +257,64 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator):
         -------
         ndarray of shape (n_samples,)
         """
-        scores = self.decision_function(X)
-        if scores.ndim == 1:
-            return self.classes_[(scores > 0).astype(int)]
-        return self.classes_[scores.argmax(axis=1)]
+        return self._decode(self.decision_function(X))
+
+    def staged_decision_function(self, X: ArrayLike) -> Iterator[Vector]:
+        """Class scores of the model as it was after each round.
+
+        A totally corrective round changes all coefficients, so that its model is not a part of
+        the final one. The last stage is the final model.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Yields
+        ------
+        ndarray, as of `decision_function`
+        """
+        features, margin = self._features(X), self._ensemble().margin
+        for w in self._stages():
+            yield self._signed(Ensemble(self.estimators_[: len(w)], w, margin).scores(features))
+
+    def staged_predict(self, X: ArrayLike) -> Iterator[NDArray[Any]]:
+        """Predictions of the model as it was after each round.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Yields
+        ------
+        ndarray of shape (n_samples,)
+        """
+        for scores in self.staged_decision_function(X):
+            yield self._decode(scores)
+
+    def margins(self, X: ArrayLike, y: ArrayLike) -> Vector:
+        """Margins of labelled rows, as the paper plots them: for coefficients that sum to one.
+
+        The smallest of a row is its margin, equations (17) and (23).
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+            Classes, all of them seen in fit.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_margins)
+            One a bit of the code (the MOs), or one a class but its own, in ascending order.
+        """
+        features, y = self._features(X), column_or_1d(y)
+        check_consistent_length(features, y)
+        unseen = np.setdiff1d(y, self.classes_)
+        if len(unseen):
+            raise ValueError(f"y holds classes that were not seen in fit: {unseen.tolist()}")
+        model = self._ensemble()
+        z = model.margin.apply(model.outputs(features), np.searchsorted(self.classes_, y))
+        return z / max(float(lengths(model.w).sum()), 1e-300)
 
     @property
     def feature_importances_(self) -> Vector:
@@ -271,6 +329,29 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator):
                 if isinstance(h, Stump) and h.threshold > -np.inf:  # not a constant
                     importances[h.feature] += share
         return importances / max(float(importances.sum()), 1e-300)
+
+    def _features(self, X: Any) -> Vector:
+        """Validated features of new rows."""
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=np.float64, ensure_all_finite=False, reset=False)
+        self._check_values(X)
+        return X
+
+    def _signed(self, scores: Vector) -> Vector:
+        """Two classes have one score."""
+        return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
+
+    def _decode(self, scores: Vector) -> NDArray[Any]:
+        best = scores > 0 if scores.ndim == 1 else scores.argmax(axis=1)
+        return self.classes_[best.astype(np.intp)]
+
+    def _stages(self) -> list[Vector]:
+        """Coefficients after each round; those of a stage-wise model are never revised."""
+        if self._stage_wise:
+            return [self.estimator_weights_[:t] for t in range(1, self.n_iter_ + 1)]
+        if "weights" not in self.history_:
+            raise ValueError("a model file holds the final coefficients only, not the stages")
+        return self.history_["weights"]
 
     def _ensemble(self) -> Ensemble:
         n_classes = len(self.classes_)

@@ -65,7 +65,8 @@ class AdaBoostMO(BoostingClassifier):
         Arrays with one entry a round: `loss` (``log mean exp(-margin)``), `train_error`,
         `min_margin` (normalised by the sum of the coefficients), `edge` (of the column added),
         `r` (the largest inner product of the dual weights with a column so far), `gap` (of the
-        certificate), `n_active`; and the list `inner_products` of Fig. 1.
+        certificate), `n_active`; and two lists, of an array a round: `inner_products` (Fig. 1)
+        and `weights` (the coefficients as they then were).
     n_features_in_ : int
         Features seen in fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)

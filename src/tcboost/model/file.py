@@ -1,9 +1,9 @@
 """The model file: an npz archive of plain arrays with a JSON header, and no pickle.
 
 What it holds is the model (columns, coefficients, code, classes), its certificate, its
-parameters and its history, but for the inner products, which grow with the square of the
-rounds, and for `theta_choice_`. The header carries a format version; a file of a later version
-is refused.
+parameters and its history, but for the inner products and weights of the rounds, which grow
+with the square of their number, and for `theta_choice_`. The header carries a format version; a
+file of a later version is refused.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     if hasattr(model, "feature_names_in_"):
         arrays["feature_names"] = _plain(model.feature_names_in_, "feature names")
     for name, values in model.history_.items():
-        if name != "inner_products":
+        if name not in ("inner_products", "weights"):
             arrays[f"history_{name}"] = values
     parameters = model.get_params(deep=False)
     if not isinstance(parameters["random_state"], int | np.integer):
