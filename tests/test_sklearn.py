@@ -1,11 +1,13 @@
 """What scikit-learn's users expect of any estimator."""
 
 import pickle
+from itertools import combinations
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.special import softmax
+from scipy.optimize import minimize, minimize_scalar
+from scipy.special import expit, rel_entr, softmax
 from sklearn.datasets import load_iris, load_wine
 from sklearn.metrics import log_loss
 from sklearn.tree import DecisionTreeClassifier
@@ -110,3 +112,91 @@ def test_pickling_keeps_every_bit(cls):
     again = pickle.loads(pickle.dumps(model))
     assert_array_equal(again.decision_function(IRIS[0]), model.decision_function(IRIS[0]))
     assert_array_equal(list(again.staged_predict(IRIS[0])), list(model.staged_predict(IRIS[0])))
+
+
+# ---------------------------------------------------------------- probabilities
+
+
+def outputs_of(model, X):
+    return model._ensemble().outputs(X)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 4])
+def test_pairwise_probabilities_are_the_population_minimiser(n_classes):
+    """Of ``sum_y p_y sum_{c != y} exp(F_c - F_y)``, found numerically for the given p."""
+    rng = np.random.default_rng(n_classes)
+    y = np.arange(40 * n_classes) % n_classes
+    X = rng.normal(size=(len(y), 3)) + rng.normal(size=(n_classes, 3))[y]
+    model = small(AdaBoostECC).fit(X, y)
+    F, p = outputs_of(model, X[:5]), model.predict_proba(X[:5])
+
+    def risk(f, p):
+        return sum(
+            p[a] * np.exp(f[b] - f[a])
+            for a in range(n_classes)
+            for b in range(n_classes)
+            if a != b
+        )
+
+    for f, q in zip(F, p, strict=True):
+        found = minimize(risk, np.zeros(n_classes), args=(q,), tol=1e-12).x
+        assert_allclose(found - found.mean(), f - f.mean(), atol=1e-4)
+
+
+@pytest.mark.parametrize("coding", ["ovr", "ecoc"])
+@pytest.mark.parametrize("n_classes", [2, 3, 4])
+def test_codeword_probabilities_are_the_nearest_to_the_bits(coding, n_classes):
+    """The odds of two classes against a numerical minimum of the sum of KL(p, bit)."""
+    rng = np.random.default_rng(n_classes)
+    y = np.arange(40 * n_classes) % n_classes
+    X = rng.normal(size=(len(y), 3)) + rng.normal(size=(n_classes, 3))[y]
+    model = small(AdaBoostMO, coding=coding, max_iter=6).fit(X, y)
+    M, F, p = model.coding_matrix_, outputs_of(model, X[:4]), model.predict_proba(X[:4])
+    for i, f in enumerate(F):
+        # The bit by itself: the minimum of q exp(-f) + (1 - q) exp(f) is at f.
+        bit = expit(2 * f)
+        found = minimize_scalar(lambda t, q=bit[0]: q * np.exp(-t) + (1 - q) * np.exp(t)).x
+        assert found == pytest.approx(f[0], abs=1e-5)
+        for a, b in combinations(range(n_classes), 2):
+            q = np.where(M[a] > 0, bit, 1 - bit)[M[a] != M[b]]
+
+            def distance(t, q=q):
+                return (rel_entr(t, q) + rel_entr(1 - t, 1 - q)).sum()
+
+            options = {"xatol": 1e-9}
+            found = minimize_scalar(
+                distance, bounds=(0, 1), method="bounded", options=options
+            ).x
+            assert p[i, a] / (p[i, a] + p[i, b]) == pytest.approx(found, abs=1e-5)
+
+
+@pytest.mark.parametrize("cls", ALL)
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_the_most_probable_class_is_the_prediction(cls, n_classes):
+    X, y = (a[IRIS[1] < n_classes] for a in IRIS)
+    model = small(cls, max_iter=3).fit(X, y)
+    grid = np.random.default_rng(0).uniform(0, 8, (500, 4))
+    p, log_p = model.predict_proba(grid), model.predict_log_proba(grid)
+    assert_allclose(p.sum(axis=1), 1.0)
+    assert_allclose(np.exp(log_p), p, atol=1e-12)
+    for q in (p, log_p):
+        assert_array_equal(model.classes_[q.argmax(axis=1)], model.predict(grid))
+
+
+@pytest.mark.parametrize("scores", [[0.0, 1e-320], [0.3, 0.3 + 1e-16], [5e2, 0.0], [0.2, 0.2]])
+def test_rounding_does_not_change_the_most_probable_class(scores, monkeypatch):
+    model = small(MultiBoostECC).fit(*IRIS)
+    F = np.array([[*scores, -1.0], [-1.0, *scores[::-1]], [-1e4, *scores]])
+    monkeypatch.setattr(MultiBoostECC, "decision_function", lambda self, X: F)
+    for q in (model.predict_proba(IRIS[0]), model.predict_log_proba(IRIS[0])):
+        assert np.isfinite(q).all()
+        assert_array_equal(q.argmax(axis=1), F.argmax(axis=1))
+
+
+def test_the_papers_cross_validation_fits_the_scale_too():
+    X, y = WINE
+    model = MultiBoostMO(theta="cv", max_iter=5).fit(X[::2], y[::2])
+    assert model.probability_scale_ == model.theta_choice_.scale
+    fitted = log_loss(y[1::2], model.predict_proba(X[1::2]))
+    model.probability_scale_ *= 4  # too sure of itself
+    assert fitted < log_loss(y[1::2], model.predict_proba(X[1::2]))

@@ -6,14 +6,10 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from scipy.special import softmax
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from .estimator import BoostingClassifier
 from .losses import LOSSES
-
-Vector = NDArray[np.float64]
 
 
 class TCBoostClassifier(BoostingClassifier):
@@ -125,23 +121,3 @@ class TCBoostClassifier(BoostingClassifier):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
-
-    def predict_proba(self, X: ArrayLike) -> Vector:
-        """Class probabilities; the largest is the prediction.
-
-        At the population minimiser of the multinomial loss they are the softmax of the scores,
-        of the exponential loss that of twice the scores. With ``theta="auto"`` the factor is
-        fitted to out-of-fold scores instead.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-        """
-        scores = self.decision_function(X)
-        if scores.ndim == 1:
-            scores = np.column_stack([np.zeros(len(scores)), scores])
-        return softmax(self.probability_scale_ * scores, axis=1)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import log_softmax, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
@@ -148,18 +149,19 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator):
         return LocalRows(X[kept], labels, weight[kept], self.max_bins, self.n_jobs)
 
     def _run(self, rows: LocalRows, seed: int) -> Run:
+        per_margin = 2.0 if self.loss == "exponential" else 1.0
+        self.probability_scale_ = per_margin * self._margin(len(self.classes_)).per_score
         if self._stage_wise:
             task = self._task(rows, seed)
             corrector = StageWise(task.margin, rows.y, rows.weight)
             return Run(task, corrector, self.verbose).boost(self.max_iter)
-        theta, factor = self.theta, 2.0 if self.loss == "exponential" else 1.0
+        theta = self.theta
         if theta == "stagewise":
             theta = stagewise_theta(self._task(rows, seed), self.max_iter)
         elif isinstance(theta, str):
             search = PAPER_SEARCH if theta == "cv" else Search()
             self.theta_choice_ = self._choose_theta(rows, seed, search)
-            theta, factor = self.theta_choice_.theta, self.theta_choice_.scale
-        self.probability_scale_ = factor
+            theta, self.probability_scale_ = self.theta_choice_.theta, self.theta_choice_.scale
         run = self._start(rows, seed, float(theta), self.tol, self.verbose)
         return run.boost(self.max_iter)
 
@@ -258,6 +260,52 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator):
         ndarray of shape (n_samples,)
         """
         return self._decode(self.decision_function(X))
+
+    def predict_proba(self, X: ArrayLike) -> Vector:
+        """Class probabilities, the largest of which is the prediction.
+
+        They are the softmax of `probability_scale_` times the scores: what the scores say at
+        the population minimiser of the loss, or a scale fitted out of fold, with a `theta` of
+        "auto" or "cv".
+
+        Cross-entropy: the softmax of the scores. Pairwise exponential loss: that of twice the
+        scores. Codeword exponential loss: the log-odds of bit l are ``2 F_l``, and those of two
+        classes the mean over the bits that tell them apart, which is the nearest to these bits
+        in the sense of the sum of ``KL(p, bit)``. That is the softmax of the scores divided by
+        the number of such bits.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        return self._probabilities(X, softmax)
+
+    def predict_log_proba(self, X: ArrayLike) -> Vector:
+        """Logarithms of the class probabilities, finite where those underflow.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        return self._probabilities(X, log_softmax)
+
+    def _probabilities(self, X: ArrayLike, function: Callable[..., Vector]) -> Vector:
+        scores = self.decision_function(X)
+        if scores.ndim == 1:
+            scores = np.column_stack([np.zeros(len(scores)), scores])
+        p = function(self.probability_scale_ * scores, axis=1)
+        # Rounding may make another class the equal of the one predicted.
+        lost = np.flatnonzero(p.argmax(axis=1) != scores.argmax(axis=1))
+        p[lost, scores[lost].argmax(axis=1)] = np.nextafter(p[lost].max(axis=1), np.inf)
+        return p
 
     def staged_decision_function(self, X: ArrayLike) -> Iterator[Vector]:
         """Class scores of the model as it was after each round.

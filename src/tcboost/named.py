@@ -55,6 +55,8 @@ class AdaBoostMO(BoostingClassifier):
         The code.
     theta_ : float
         The sum of the coefficients.
+    probability_scale_ : float
+        Probabilities are the softmax of this multiple of the scores.
     n_iter_ : int
         Rounds run.
     feature_importances_ : ndarray of shape (n_features_in_,)

@@ -83,7 +83,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
         "coding": parameters["coding"] if isinstance(parameters["coding"], str) else None,
         "n_features": model.n_features_in_,
         "theta": model.theta_,
-        "probability_scale": getattr(model, "probability_scale_", None),
+        "probability_scale": model.probability_scale_,
         "certificate": asdict(model.certificate_),
         "classes_are_objects": model.classes_.dtype == object,
     }
@@ -146,8 +146,7 @@ def _from_arrays(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Any
     if "feature_names" in arrays:
         model.feature_names_in_ = arrays["feature_names"].astype(object)
     model.theta_ = header["theta"]
-    if header["probability_scale"] is not None:
-        model.probability_scale_ = header["probability_scale"]
+    model.probability_scale_ = header["probability_scale"]
     model.certificate_ = Certificate(**header["certificate"])
     prefix = "history_"
     model.history_ = {k[len(prefix) :]: v for k, v in arrays.items() if k.startswith(prefix)}
