@@ -90,7 +90,7 @@ class Run:
         prices = task.oracle.price(task.rows, task.margin.adjoint(dual.u, task.rows.y))
         g = np.zeros_like(corrector.w)
         if self.columns:
-            g = task.chooser.edges(prices, self.columns) / dual.scale
+            g = task.chooser.edges(prices, self.columns) / float(dual.scale)
         floor = corrector.floor(max(0.0, float(lengths(g).max(initial=0.0))))
         priced = task.chooser.choose(prices, floor * dual.scale)
         # The bound is ``loss + <w, g> - theta e*``; rounding u to integers adds a little.

@@ -84,8 +84,8 @@ class TCBoostClassifier(BoostingClassifier):
     >>> model = TCBoostClassifier().fit(X, y)
     >>> model.score(X, y) > 0.95
     True
-    >>> model.predict_proba(X[:1]).argmax()
-    np.int64(0)
+    >>> int(model.predict_proba(X[:1]).argmax())
+    0
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
