@@ -4,12 +4,21 @@ import pickle
 from itertools import combinations
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize, minimize_scalar
 from scipy.special import expit, rel_entr, softmax
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_iris, load_wine
+from sklearn.exceptions import UnsetMetadataPassedError
 from sklearn.metrics import log_loss
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 import tcboost
@@ -200,3 +209,82 @@ def test_the_papers_cross_validation_fits_the_scale_too():
     fitted = log_loss(y[1::2], model.predict_proba(X[1::2]))
     model.probability_scale_ *= 4  # too sure of itself
     assert fitted < log_loss(y[1::2], model.predict_proba(X[1::2]))
+
+
+# ---------------------------------------------------------------- data and tools
+
+NAMES = ["sl", "sw", "pl", "pw"]
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+@pytest.mark.parametrize("cls", ALL)
+def test_frames_and_strings(cls, frame):
+    X, y = IRIS
+    plain = small(cls).fit(X, y)
+    table = frame({name: X[:, d] for d, name in enumerate(NAMES)})
+    labels = np.array(["setosa", "versicolor", "virginica"])[y]
+    model = small(cls).fit(table, labels)
+    assert model.feature_names_in_.tolist() == NAMES
+    assert_array_equal(model.decision_function(table), plain.decision_function(X))
+    assert_array_equal(model.predict(table), labels[[0, 50, 100]][plain.predict(X)])
+    assert_array_equal(model.margins(table, labels), plain.margins(X, y))
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(frame({name: X[:, d] for d, name in enumerate(NAMES[::-1])}))
+
+
+@pytest.mark.parametrize("cls", ALL)
+def test_memory_layout_and_precision_change_nothing(cls):
+    X = IRIS[0].astype(np.float32)
+    models = [
+        small(cls).fit(data, IRIS[1])
+        for data in (
+            X,
+            X.astype(float),
+            np.asfortranarray(X),
+            np.asfortranarray(X, dtype=float),
+        )
+    ]
+    F = models[0].decision_function(X)
+    for model in models[1:]:
+        assert_array_equal(model.estimator_weights_, models[0].estimator_weights_)
+        assert_array_equal(model.decision_function(np.asfortranarray(X, dtype=float)), F)
+
+
+@pytest.mark.parametrize("cls", ALL)
+def test_metadata_is_routed(cls):
+    """The weights arrive: rows of weight zero, mislabelled, do no harm."""
+    X = np.repeat(IRIS[0], 2, axis=0)
+    y = (np.repeat(IRIS[1], 2) + np.tile([0, 1], 150)) % 3
+    weight = np.tile([1.0, 0.0], 150)
+    with config_context(enable_metadata_routing=True):
+        asking = small(cls).set_fit_request(sample_weight=True)
+        scaler = StandardScaler().set_fit_request(sample_weight=False)
+        pipeline = make_pipeline(scaler, asking).fit(X, y, sample_weight=weight)
+        assert pipeline.score(*IRIS) > 0.9
+        grid = GridSearchCV(
+            asking.set_score_request(sample_weight=True), {"max_iter": [1, 12]}, cv=3
+        )
+        grid.fit(X, y, sample_weight=weight)
+        assert grid.best_params_ == {"max_iter": 12}
+        assert grid.best_score_ > 0.85
+        with pytest.raises(UnsetMetadataPassedError, match="sample_weight"):
+            make_pipeline(small(cls)).fit(X, y, sample_weight=weight)
+
+
+@pytest.mark.parametrize("cls", ALL)
+def test_calibration_and_clones(cls):
+    X, y = WINE
+    model = small(cls)
+    calibrated = CalibratedClassifierCV(model, cv=3).fit(X[::2], y[::2])
+    assert log_loss(y[1::2], calibrated.predict_proba(X[1::2])) < 0.5
+    twin = clone(model).fit(X, y)
+    assert twin.get_params() == model.get_params()
+    assert_array_equal(twin.decision_function(X), model.fit(X, y).decision_function(X))
+
+
+@pytest.mark.parametrize("cls", [MultiBoostMO, MultiBoostECC, TCBoostClassifier])
+def test_a_grid_search_over_budgets_in_a_pipeline(cls):
+    pipeline = Pipeline([("scale", StandardScaler()), ("boost", small(cls))])
+    grid = GridSearchCV(pipeline, {"boost__theta": [1e-3, 5.0]}, cv=3, scoring="neg_log_loss")
+    assert grid.fit(*WINE).best_params_ == {"boost__theta": 5.0}
+    assert grid.best_estimator_[-1].theta_ == 5.0
