@@ -288,3 +288,52 @@ def test_a_grid_search_over_budgets_in_a_pipeline(cls):
     grid = GridSearchCV(pipeline, {"boost__theta": [1e-3, 5.0]}, cv=3, scoring="neg_log_loss")
     assert grid.fit(*WINE).best_params_ == {"boost__theta": 5.0}
     assert grid.best_estimator_[-1].theta_ == 5.0
+
+
+# ---------------------------------------------------------------- weights of classes
+
+
+@pytest.mark.parametrize("coding", ["vector", "learned"])
+def test_class_weights_multiply_those_of_the_rows(coding):
+    X, y = WINE
+    weight = np.random.default_rng(0).integers(1, 4, len(y)).astype(float)
+    names = np.array(["b", "a", "c"])[y]
+    given = small(TCBoostClassifier, coding=coding, class_weight={"b": 4.0, "a": 0.5, "c": 1})
+    given.fit(X, names, weight)
+    alone = small(TCBoostClassifier, coding=coding)
+    alone.fit(X, names, weight * np.array([4.0, 0.5, 1.0])[y])
+    assert_array_equal(given.estimator_weights_, alone.estimator_weights_)
+    balanced = small(TCBoostClassifier, coding=coding, class_weight="balanced")
+    balanced.fit(X, names, weight)
+    total = np.bincount(y, weight)
+    alone.fit(X, names, weight / total[y])
+    assert_array_equal(balanced.estimator_weights_, alone.estimator_weights_)
+    rows = np.repeat(np.arange(len(y)), weight.astype(int))  # a weight of 2 is two rows
+    repeated = clone(balanced).fit(X[rows], names[rows])
+    assert_allclose(repeated.predict_proba(X), balanced.predict_proba(X), atol=1e-6)
+
+
+def test_a_class_of_weight_zero_is_not_there(tmp_path):
+    X, y = WINE
+    model = small(TCBoostClassifier, class_weight={0: 1.0, 1: 0.0, 2: 2.0}).fit(X, y)
+    assert model.classes_.tolist() == [0, 2]
+    tcboost.save(model, tmp_path / "model.tcb")
+    assert tcboost.load(tmp_path / "model.tcb").class_weight == model.class_weight
+    for bad, match in (({0: -1.0}, "negative"), ({9: 1.0}, "class_weight"), ("even", "class")):
+        with pytest.raises(ValueError, match=match):
+            small(TCBoostClassifier, class_weight=bad).fit(X, y)
+
+
+@pytest.mark.parametrize("coding", ["vector", "learned"])
+@pytest.mark.parametrize("ratio", [1e6, 1e9])
+def test_rows_that_weigh_nothing_do_not_choose_a_feature(coding, ratio):
+    """The constant model is proved optimal: a stump would be better by less than tol."""
+    X, y = WINE
+    model = small(TCBoostClassifier, coding=coding, tol=1e-4, class_weight={0: ratio})
+    model.fit(X, y)
+    assert (model.predict(X) == 0).all()
+    assert not model.feature_importances_.any()
+    assert model.certificate_.gap <= 1e-4
+    w = np.where(y == 0, ratio, 1.0)
+    loss = log_loss(y, model.predict_proba(X), sample_weight=w)
+    assert loss == pytest.approx(model.certificate_.primal, rel=1e-6)

@@ -92,7 +92,8 @@ class Run:
         if self.columns:
             g = task.chooser.edges(prices, self.columns) / float(dual.scale)
         floor = corrector.floor(max(0.0, float(lengths(g).max(initial=0.0))))
-        priced = task.chooser.choose(prices, floor * dual.scale)
+        slack = corrector.floor(0.0)
+        priced = task.chooser.choose(prices, floor * dual.scale, slack * dual.scale)
         # The bound is ``loss + <w, g> - theta e*``; rounding u to integers adds a little.
         offset = dual.loss + float((corrector.w * g).sum()) - dual.u.size * 2.0**-59
         self._certifier.add(priced.bound / dual.scale, offset)

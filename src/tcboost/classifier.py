@@ -47,6 +47,9 @@ class TCBoostClassifier(BoostingClassifier):
         Threads; None means all cores. The model does not depend on it.
     verbose : int, default=0
         1 prints the budgets tried, the first rounds and every tenth, 2 every round.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes, which multiply those of the rows; "balanced" gives all classes
+        the same total weight.
 
     Attributes
     ----------
@@ -95,6 +98,7 @@ class TCBoostClassifier(BoostingClassifier):
         "theta": [StrOptions({"auto"}), Interval(Real, 0, np.inf, closed="neither")],
         "tol": [Interval(Real, 0, np.inf, closed="neither")],
         "weak_learner": [StrOptions({"stump"})],
+        "class_weight": [dict, StrOptions({"balanced"}), None],
     }
 
     def __init__(
@@ -110,6 +114,7 @@ class TCBoostClassifier(BoostingClassifier):
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
+        class_weight: Any = None,
     ) -> None:
         self.loss = loss
         self.coding = coding
@@ -121,3 +126,4 @@ class TCBoostClassifier(BoostingClassifier):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
+        self.class_weight = class_weight

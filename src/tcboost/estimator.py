@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
     _check_sample_weight,
@@ -61,6 +62,7 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator):
     _stage_wise: ClassVar[bool] = False
 
     loss: str = "exponential"
+    class_weight: Any = None
     coding: Any
     max_iter: int
     weak_learner: Any
@@ -135,10 +137,12 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator):
         if sample_weight is not None and not np.any(np.asarray(sample_weight)):
             raise ValueError("sample_weight is zero for every row")
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
-        if (weight < 0).any():
-            raise ValueError("sample_weight must not be negative")
         # A power of two changes no digit, so that integer weights stay exact.
-        weight = np.ldexp(weight, -np.frexp(weight.max())[1])
+        weight = np.ldexp(weight, -np.frexp(np.abs(weight).max())[1])
+        if isinstance(self.class_weight, dict):
+            weight *= compute_sample_weight(self.class_weight, y)
+        if (weight < 0).any():
+            raise ValueError("sample_weight and class_weight must not be negative")
         kept = weight > 1e-300  # less would underflow, and weighs nothing
         self.classes_, labels = np.unique(y[kept], return_inverse=True)
         if len(self.classes_) < 2:
@@ -146,7 +150,10 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator):
                 f"y holds one class only ({self.classes_[0]!r}) among the rows of positive "
                 "weight; a classifier needs at least two"
             )
-        return LocalRows(X[kept], labels, weight[kept], self.max_bins, self.n_jobs)
+        weight = weight[kept]
+        if self.class_weight == "balanced":  # a weight of 2 is two rows, here too
+            weight /= np.bincount(labels, weight)[labels]
+        return LocalRows(X[kept], labels, weight, self.max_bins, self.n_jobs)
 
     def _run(self, rows: LocalRows, seed: int) -> Run:
         per_margin = 2.0 if self.loss == "exponential" else 1.0

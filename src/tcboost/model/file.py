@@ -80,6 +80,10 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
         "tcboost": __version__,
         "estimator": type(model).__name__,
         "parameters": {k: parameters[k] for k in _PARAMETERS if k in parameters},
+        # Pairs: the keys of an object could only be strings.
+        "class_weight": list(model.class_weight.items())
+        if isinstance(model.class_weight, dict)
+        else model.class_weight,
         "coding": parameters["coding"] if isinstance(parameters["coding"], str) else None,
         "n_features": model.n_features_in_,
         "theta": model.theta_,
@@ -137,6 +141,9 @@ def _from_arrays(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Any
         raise KeyError("format")
     coding = header["coding"] if header["coding"] is not None else arrays["M"]
     model = getattr(tcboost, header["estimator"])(coding=coding, **header["parameters"])
+    if header["class_weight"] is not None:
+        pairs = header["class_weight"]
+        model.class_weight = dict(pairs) if isinstance(pairs, list) else pairs
     model.classes_ = arrays["classes"]
     if header["classes_are_objects"]:
         model.classes_ = model.classes_.astype(object)
