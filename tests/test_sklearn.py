@@ -337,3 +337,81 @@ def test_rows_that_weigh_nothing_do_not_choose_a_feature(coding, ratio):
     w = np.where(y == 0, ratio, 1.0)
     loss = log_loss(y, model.predict_proba(X), sample_weight=w)
     assert loss == pytest.approx(model.certificate_.primal, rel=1e-6)
+
+
+# ---------------------------------------------------------------- more rounds later
+
+
+def assert_same_fit(a, b, X):
+    assert_array_equal(a.estimator_weights_, b.estimator_weights_)
+    assert_array_equal(a.decision_function(X), b.decision_function(X))
+    assert a.certificate_ == b.certificate_
+    for name in set(a.history_) - {"inner_products", "weights"}:
+        assert_array_equal(a.history_[name], b.history_[name])
+    for name in ("inner_products", "weights"):
+        for left, right in zip(a.history_[name], b.history_[name], strict=True):
+            assert_array_equal(left, right)
+
+
+WARM = [small(cls, warm_start=True) for cls in ALL] + [
+    small(TCBoostClassifier, warm_start=True, coding=coding, loss=loss)
+    for coding, loss in (("random", "multinomial"), ("learned", "multinomial"))
+]
+WARM += [
+    small(cls, warm_start=True, weak_learner=learner)
+    for cls in PAPER
+    for learner in ("lda", DecisionTreeClassifier(max_depth=2, max_features=1))
+]
+
+
+@pytest.mark.parametrize("model", WARM, ids=str)
+def test_going_on_is_as_one_fit(model):
+    X, y = WINE
+    model = clone(model).set_params(max_iter=3).fit(X, y)
+    again = pickle.loads(pickle.dumps(model))
+    model.set_params(max_iter=3).fit(X, y)
+    model.set_params(max_iter=8, n_jobs=1).fit(X[::-1], y[::-1])
+    model.set_params(max_iter=14).fit(X, y)
+    again.set_params(max_iter=14).fit(X, y)
+    alone = clone(model).set_params(warm_start=False).fit(X, y)
+    assert alone.n_iter_ > 3
+    assert_same_fit(model, alone, X)
+    assert_same_fit(again, alone, X)
+    assert not hasattr(alone, "_run")
+
+
+def test_a_run_that_has_ended_stays_as_it_is():
+    model = MultiBoostMO(theta=1.0, max_iter=40, tol=1e-3, warm_start=True).fit(*IRIS)
+    alone = clone(model).set_params(max_iter=400, warm_start=False).fit(*IRIS)
+    assert model.n_iter_ < 40
+    assert_same_fit(model.set_params(max_iter=400).fit(*IRIS), alone, IRIS[0])
+
+
+def test_what_changed_is_named():
+    X, y = IRIS
+    model = small(TCBoostClassifier, warm_start=True).fit(X, y)
+    for parameters, match in (
+        ({"theta": 6.0}, "theta changed"),
+        ({"tol": 1e-3, "max_bins": 7}, "max_bins, tol.* changed"),
+        ({"max_iter": 3}, "max_iter=3 is less than the"),
+    ):
+        before = {name: model.get_params()[name] for name in parameters}
+        with pytest.raises(ValueError, match=match):
+            model.set_params(**parameters).fit(X, y)
+        model.set_params(**before)
+    for data in ((X + 1, y), (X, (y + 1) % 3), (X, y, np.arange(1, 151))):
+        with pytest.raises(ValueError, match="X, y or sample_weight changed"):
+            model.fit(*data)
+    model.fit(np.tile(X, (2, 1)), np.tile(y, 2))  # which is the same problem
+    for cls, theta in ((TCBoostClassifier, "auto"), (MultiBoostMO, "stagewise")):
+        with pytest.raises(ValueError, match=f"a number, not '{theta}'"):
+            cls(theta=theta, warm_start=True).fit(X, y)
+
+
+def test_a_model_file_does_not_carry_the_run(tmp_path):
+    model = small(MultiBoostECC, warm_start=True).fit(*IRIS)
+    tcboost.save(model, tmp_path / "model.tcb")
+    again = tcboost.load(tmp_path / "model.tcb")
+    assert again.warm_start
+    assert not hasattr(again, "_run")
+    assert_same_fit(again.set_params(random_state=0).fit(*IRIS), model, IRIS[0])

@@ -6,6 +6,7 @@ margins); with the totally corrective one it is MultiBoost.MO or MultiBoost.ECC.
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,13 +36,19 @@ class Task:
 
 
 class Run:
-    """A run of column generation, which may be continued: `boost` again, with more rounds."""
+    """A run of column generation.
+
+    It may be continued, `boost` again with more rounds, but not as if nothing had been between:
+    the last round is polished. `paused` is the run before that, if it was asked for.
+    """
 
     def __init__(self, task: Task, corrector: Corrector, verbose: int = 0) -> None:
         self.task, self.corrector = task, corrector
         self.columns: list[Column] = []
         self.history = History(verbose)
         self.certificate: Certificate
+        self.paused: Run | None = None
+        self.over = False
         self._certifier = Certifier()
 
     @property
@@ -49,7 +56,7 @@ class Run:
         """Coefficients: one number a column, or one class vector."""
         return self.corrector.w
 
-    def boost(self, max_iter: int) -> Run:
+    def boost(self, max_iter: int, pause: bool = False) -> Run:
         """Add columns until there are `max_iter`, or the certificate is small.
 
         Step numbers are those of Algorithm 3. The round after the last one only certifies: the
@@ -57,10 +64,14 @@ class Run:
         """
         task, corrector, columns = self.task, self.corrector, self.columns
         while True:
-            dual, g, priced = self._price()
+            full = len(columns) >= max_iter
+            if full and pause and self.paused is None:
+                shared = (task, *vars(task).values(), *columns)
+                self.paused = deepcopy(self, {id(thing): thing for thing in shared})
+            dual, g, priced = self._price(not full)
             if len(self.history) < len(columns):
                 self.history.record(task, corrector, self.certificate, g)
-            finished = len(columns) >= max_iter or corrector.done(self.certificate.gap)
+            finished = corrector.done(self.certificate.gap) or full
             if finished or priced.column is None:  # (3), (6)
                 if not corrector.polish():
                     break
@@ -70,6 +81,7 @@ class Run:
                 break  # after (4), (5)
             columns.append(priced.column)
             self.history.edges.append(priced.edge / dual.scale)
+        self.over = True
         return self
 
     def set_budget(self, theta: float) -> None:
@@ -82,8 +94,11 @@ class Run:
             self.history.edges.append(np.nan)
         self.corrector.set_budget(theta)
 
-    def _price(self) -> tuple[DualWeights, Vector, Priced]:
-        """Step (2), and the certificate at the present coefficients."""
+    def _price(self, choose: bool) -> tuple[DualWeights, Vector, Priced]:
+        """Step (2), and the certificate at the present coefficients.
+
+        Without a column to `choose` there is nothing to draw or to fit.
+        """
         task, corrector = self.task, self.corrector
         z = corrector.z
         dual = task.loss.dual_weights(z, task.rows.weight)
@@ -92,8 +107,10 @@ class Run:
         if self.columns:
             g = task.chooser.edges(prices, self.columns) / float(dual.scale)
         floor = corrector.floor(max(0.0, float(lengths(g).max(initial=0.0))))
-        slack = corrector.floor(0.0)
-        priced = task.chooser.choose(prices, floor * dual.scale, slack * dual.scale)
+        floor, slack = floor if choose else np.inf, corrector.floor(0.0)
+        priced = Priced(None, 0.0, np.inf)
+        if choose or task.oracle.exact:
+            priced = task.chooser.choose(prices, floor * dual.scale, slack * dual.scale)
         # The bound is ``loss + <w, g> - theta e*``; rounding u to integers adds a little.
         offset = dual.loss + float((corrector.w * g).sum()) - dual.u.size * 2.0**-59
         self._certifier.add(priced.bound / dual.scale, offset)
@@ -133,7 +150,7 @@ class History:
         }
         self._rounds.append(entry)
         self._inner_products.append(inner_products)
-        self._weights.append(corrector.w)
+        self._weights.append(corrector.w.copy())
         t = len(self._rounds)
         if self.verbose > 1 or (self.verbose == 1 and (t <= 3 or t % 10 == 0)):
             print(

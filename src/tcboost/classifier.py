@@ -47,6 +47,8 @@ class TCBoostClassifier(BoostingClassifier):
         Threads; None means all cores. The model does not depend on it.
     verbose : int, default=0
         1 prints the budgets tried, the first rounds and every tenth, 2 every round.
+    warm_start : bool, default=False
+        Whether `fit` goes on from the last one, to a larger `max_iter`; needs a number `theta`.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, which multiply those of the rows; "balanced" gives all classes
         the same total weight.
@@ -114,6 +116,7 @@ class TCBoostClassifier(BoostingClassifier):
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
+        warm_start: bool = False,
         class_weight: Any = None,
     ) -> None:
         self.loss = loss
@@ -126,4 +129,5 @@ class TCBoostClassifier(BoostingClassifier):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
+        self.warm_start = warm_start
         self.class_weight = class_weight

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
+import joblib
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_softmax, softmax
@@ -70,6 +71,7 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator):
     random_state: Any
     n_jobs: int | None
     verbose: int
+    warm_start: bool
 
     classes_: NDArray[Any]
     estimators_: list[Column]
@@ -82,6 +84,7 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator):
     n_features_in_: int
     certificate_: Certificate
     history_: dict[str, Any]
+    _run: tuple[dict[str, Any], Run]
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "max_iter": [Interval(Integral, 1, None, closed="left")],
@@ -94,6 +97,7 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator):
         "random_state": ["random_state"],
         "n_jobs": [None, Integral],
         "verbose": ["verbose"],
+        "warm_start": ["boolean"],
     }
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -114,11 +118,12 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator):
         self
         """
         rows = self._rows(X, y, sample_weight)
-        if hasattr(self, "theta_choice_"):
-            del self.theta_choice_
-        seed = check_random_state(self.random_state).randint(2**31 - 1)
         with self._one_blas_thread():
-            run = self._run(rows, seed)
+            if self.warm_start:
+                run = self._go_on(rows)
+            else:
+                self.__dict__.pop("_run", None)
+                run = self._begin(rows).boost(self.max_iter)
         self._keep(run)
         return self
 
@@ -155,13 +160,55 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator):
             weight /= np.bincount(labels, weight)[labels]
         return LocalRows(X[kept], labels, weight, self.max_bins, self.n_jobs)
 
-    def _run(self, rows: LocalRows, seed: int) -> Run:
+    def _go_on(self, rows: LocalRows) -> Run:
+        """The run of the last fit with more rounds, or a first one, kept to be gone on with."""
+        theta = getattr(self, "theta", 0.0)
+        if isinstance(theta, str):
+            raise ValueError(
+                f"warm_start needs a theta that does not depend on max_iter: a number, not "
+                f"{theta!r}. A fit without warm_start finds one, theta_."
+            )
+        if hasattr(self, "_run"):
+            key, run = self._run
+            changed = [name for name, now in self._key(rows).items() if key[name] != now]
+            if changed:
+                raise ValueError(
+                    f"warm_start needs the same problem, but {', '.join(changed)} changed"
+                )
+            if self.max_iter < len(run.columns):
+                raise ValueError(
+                    f"max_iter={self.max_iter} is less than the {len(run.columns)} rounds that "
+                    "warm_start would go on from"
+                )
+            del self._run  # should this fit not end well
+            run.history.verbose = self.verbose
+        else:
+            run = self._begin(rows)
+            key = self._key(rows)
+        if not run.over:
+            run.boost(self.max_iter, pause=True)
+        self._run = key, run.paused or run
+        return run
+
+    def _key(self, rows: LocalRows) -> dict[str, Any]:
+        """Hashes of what a warm start must find unchanged."""
+        key = self.get_params(deep=False)
+        for name in ("max_iter", "n_jobs", "verbose"):
+            del key[name]
+        key["X, y or sample_weight"] = rows.X, rows.y, rows.weight, self.classes_
+        return {name: joblib.hash(value) for name, value in key.items()}
+
+    def _begin(self, rows: LocalRows) -> Run:
+        """A run without columns yet, its budget chosen."""
+        if hasattr(self, "theta_choice_"):
+            del self.theta_choice_
+        seed = check_random_state(self.random_state).randint(2**31 - 1)
         per_margin = 2.0 if self.loss == "exponential" else 1.0
         self.probability_scale_ = per_margin * self._margin(len(self.classes_)).per_score
         if self._stage_wise:
             task = self._task(rows, seed)
             corrector = StageWise(task.margin, rows.y, rows.weight)
-            return Run(task, corrector, self.verbose).boost(self.max_iter)
+            return Run(task, corrector, self.verbose)
         theta = self.theta
         if theta == "stagewise":
             theta = stagewise_theta(self._task(rows, seed), self.max_iter)
@@ -169,8 +216,7 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator):
             search = PAPER_SEARCH if theta == "cv" else Search()
             self.theta_choice_ = self._choose_theta(rows, seed, search)
             theta, self.probability_scale_ = self.theta_choice_.theta, self.theta_choice_.scale
-        run = self._start(rows, seed, float(theta), self.tol, self.verbose)
-        return run.boost(self.max_iter)
+        return self._start(rows, seed, float(theta), self.tol, self.verbose)
 
     def _choose_theta(self, rows: LocalRows, seed: int, search: Search) -> Choice:
         tol = max(self.tol, _PATH_TOL) if search.share_columns else self.tol

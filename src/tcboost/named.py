@@ -42,6 +42,8 @@ class AdaBoostMO(BoostingClassifier):
         Threads; None means all cores. The model does not depend on it.
     verbose : int, default=0
         1 prints the first rounds and every tenth, 2 every round.
+    warm_start : bool, default=False
+        Whether `fit` goes on from the last fit, to a larger `max_iter`.
 
     Attributes
     ----------
@@ -101,6 +103,7 @@ class AdaBoostMO(BoostingClassifier):
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
+        warm_start: bool = False,
     ) -> None:
         self.coding = coding
         self.max_iter = max_iter
@@ -109,6 +112,7 @@ class AdaBoostMO(BoostingClassifier):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
+        self.warm_start = warm_start
 
 
 class AdaBoostECC(BoostingClassifier):
@@ -158,6 +162,7 @@ class AdaBoostECC(BoostingClassifier):
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
+        warm_start: bool = False,
     ) -> None:
         self.coding = coding
         self.max_iter = max_iter
@@ -166,6 +171,7 @@ class AdaBoostECC(BoostingClassifier):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
+        self.warm_start = warm_start
 
 
 class MultiBoostMO(BoostingClassifier):
@@ -229,6 +235,7 @@ class MultiBoostMO(BoostingClassifier):
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
+        warm_start: bool = False,
     ) -> None:
         self.coding = coding
         self.theta = theta
@@ -239,6 +246,7 @@ class MultiBoostMO(BoostingClassifier):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
+        self.warm_start = warm_start
 
 
 class MultiBoostECC(BoostingClassifier):
@@ -302,6 +310,7 @@ class MultiBoostECC(BoostingClassifier):
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
+        warm_start: bool = False,
     ) -> None:
         self.coding = coding
         self.theta = theta
@@ -312,3 +321,4 @@ class MultiBoostECC(BoostingClassifier):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
+        self.warm_start = warm_start

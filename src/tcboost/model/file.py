@@ -30,6 +30,7 @@ _PARAMETERS = (
     "max_bins",
     "n_jobs",
     "verbose",
+    "warm_start",
     "theta",
     "tol",
     "random_state",
