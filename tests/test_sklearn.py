@@ -23,6 +23,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import tcboost
 from tcboost import AdaBoostECC, AdaBoostMO, MultiBoostECC, MultiBoostMO, TCBoostClassifier
+from tcboost.rows.blocks import LocalRows
 
 STAGE_WISE = [AdaBoostMO, AdaBoostECC]
 PAPER = [*STAGE_WISE, MultiBoostMO, MultiBoostECC]
@@ -415,3 +416,78 @@ def test_a_model_file_does_not_carry_the_run(tmp_path):
     assert again.warm_start
     assert not hasattr(again, "_run")
     assert_same_fit(again.set_params(random_state=0).fit(*IRIS), model, IRIS[0])
+
+
+# ---------------------------------------------------------------- early stopping
+
+
+def noisy(n=300, seed=0):
+    rng = np.random.default_rng(seed)
+    y = np.arange(n) % 3
+    return rng.normal(size=(n, 5)) + 0.7 * rng.normal(size=(3, 5))[y], y
+
+
+@pytest.mark.parametrize("cls", ALL)
+def test_early_stopping_keeps_the_best_round(cls):
+    X, y = noisy()
+    theta = {} if cls in STAGE_WISE else {"theta": 60.0}
+    model = small(cls, max_iter=200, early_stopping=True, n_iter_no_change=5, **theta).fit(X, y)
+    validation = model.history_["validation_loss"]
+    t = int(validation.argmin()) + 1
+    assert model.n_iter_ == len(model.estimators_) == t < 200
+    assert len(validation) == len(model.history_["loss"]) == t + 5
+    assert len(list(model.staged_predict(X))) == t
+    assert_array_equal(list(model.staged_decision_function(X))[-1], model.decision_function(X))
+    assert model.certificate_.primal == model.history_["loss"][t - 1]
+    # The same rows without those held out: the stage is the true one, the bound holds.
+    rows = LocalRows(X, y, np.ones(len(y)), "auto", 1)
+    train, held = rows.hold_out(0.1)
+    alone = small(cls, max_iter=200, tol=1e-4, **theta) if theta else small(cls, max_iter=t)
+    alone.fit(train.X, train.y, train.weight)
+    if not theta:
+        assert_array_equal(alone.decision_function(X), model.decision_function(X))
+        assert model.theta_ == alone.theta_
+    assert model.certificate_.dual <= alone.certificate_.primal + 1e-9
+    # The loss of the rows held out, from their margins alone.
+    z = (
+        model.margins(held.X, held.y)
+        * np.sqrt((model.estimator_weights_.reshape(t, -1) ** 2).sum(axis=1)).sum()
+    )
+    if cls is TCBoostClassifier:
+        loss = np.log1p(np.exp(-z).sum(axis=1)) @ held.weight
+    else:
+        loss = np.log(np.exp(-z).mean(axis=1) @ held.weight)
+    assert loss == pytest.approx(validation.min(), rel=1e-9)
+
+
+def test_rows_are_held_out_by_content():
+    X, y = noisy(100)
+    rows = LocalRows(X, y, np.ones(100), "auto", 1)
+    train, held = rows.hold_out(0.2)
+    again = LocalRows(np.tile(X[::-1], (2, 1)), np.tile(y[::-1], 2), np.ones(200), "auto", 1)
+    assert_array_equal(again.hold_out(0.2)[1].X, held.X)
+    assert np.bincount(held.y).tolist() == [6, 6, 6]
+    assert len(train) + len(held) == 100
+    with pytest.raises(ValueError, match=r"validation_fraction=0.01 is less than one row"):
+        small(AdaBoostMO, early_stopping=True, validation_fraction=0.01).fit(X, y)
+
+
+@pytest.mark.parametrize("cls", ALL)
+def test_early_stopping_goes_on_warm(cls, tmp_path):
+    X, y = noisy()
+    model = small(cls, max_iter=3, early_stopping=True, n_iter_no_change=2, warm_start=True)
+    model.fit(X, y).set_params(max_iter=60).fit(X, y)
+    alone = clone(model).set_params(warm_start=False).fit(X, y)
+    assert_same_fit(model, alone, X)
+    assert_same_fit(model.set_params(max_iter=70).fit(X, y), alone, X)
+    tcboost.save(alone, tmp_path / "model.tcb")
+    again = tcboost.load(tmp_path / "model.tcb")
+    assert_array_equal(again.decision_function(X), alone.decision_function(X))
+    assert_array_equal(again.history_["validation_loss"], alone.history_["validation_loss"])
+
+
+def test_early_stopping_with_a_budget_to_choose():
+    X, y = noisy(120)
+    model = TCBoostClassifier(max_iter=40, early_stopping=True).fit(X, y)
+    assert model.theta_ == model.theta_choice_.theta
+    assert model.certificate_.theta == model.theta_

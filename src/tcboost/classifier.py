@@ -49,6 +49,13 @@ class TCBoostClassifier(BoostingClassifier):
         1 prints the budgets tried, the first rounds and every tenth, 2 every round.
     warm_start : bool, default=False
         Whether `fit` goes on from the last one, to a larger `max_iter`; needs a number `theta`.
+    early_stopping : bool, default=False
+        Whether to hold out rows and to keep the model of the round that is best on them. The
+        certificate is then about the rows that are left.
+    validation_fraction : float, default=0.1
+        The share of the distinct rows of each class to hold out, chosen by their content.
+    n_iter_no_change : int, default=10
+        Stop when this many rounds have not lowered the loss of the rows held out.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, which multiply those of the rows; "balanced" gives all classes
         the same total weight.
@@ -69,7 +76,7 @@ class TCBoostClassifier(BoostingClassifier):
         Probabilities are the softmax of this multiple of the scores; fitted out of fold with
         ``theta="auto"``.
     n_iter_ : int
-        Rounds run.
+        Rounds of the model.
     feature_importances_ : ndarray of shape (n_features_in_,)
         Share of each feature in the budget that is used.
     certificate_ : Certificate
@@ -117,6 +124,9 @@ class TCBoostClassifier(BoostingClassifier):
         n_jobs: int | None = None,
         verbose: int = 0,
         warm_start: bool = False,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 10,
         class_weight: Any = None,
     ) -> None:
         self.loss = loss
@@ -130,4 +140,7 @@ class TCBoostClassifier(BoostingClassifier):
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.warm_start = warm_start
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
         self.class_weight = class_weight

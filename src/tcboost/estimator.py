@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import joblib
@@ -26,7 +26,7 @@ from sklearn.utils.validation import (
 )
 from threadpoolctl import ThreadpoolController
 
-from .boosting import Run, Task
+from .boosting import HeldOut, Run, Task
 from .certificate import Certificate
 from .coding import coding_matrix
 from .columns import Chooser, FixedCode, LearnedCode, RandomCode, VectorCode
@@ -72,6 +72,9 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator):
     n_jobs: int | None
     verbose: int
     warm_start: bool
+    early_stopping: bool
+    validation_fraction: float
+    n_iter_no_change: int
 
     classes_: NDArray[Any]
     estimators_: list[Column]
@@ -98,6 +101,9 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator):
         "n_jobs": [None, Integral],
         "verbose": ["verbose"],
         "warm_start": ["boolean"],
+        "early_stopping": ["boolean"],
+        "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
+        "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
     }
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -203,12 +209,16 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator):
         if hasattr(self, "theta_choice_"):
             del self.theta_choice_
         seed = check_random_state(self.random_state).randint(2**31 - 1)
+        held_out = None
+        if self.early_stopping:
+            rows, others = rows.hold_out(self.validation_fraction)
+            held_out = HeldOut(others, self.n_iter_no_change)
         per_margin = 2.0 if self.loss == "exponential" else 1.0
         self.probability_scale_ = per_margin * self._margin(len(self.classes_)).per_score
         if self._stage_wise:
             task = self._task(rows, seed)
             corrector = StageWise(task.margin, rows.y, rows.weight)
-            return Run(task, corrector, self.verbose)
+            return Run(task, corrector, self.verbose, held_out)
         theta = self.theta
         if theta == "stagewise":
             theta = stagewise_theta(self._task(rows, seed), self.max_iter)
@@ -216,7 +226,7 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator):
             search = PAPER_SEARCH if theta == "cv" else Search()
             self.theta_choice_ = self._choose_theta(rows, seed, search)
             theta, self.probability_scale_ = self.theta_choice_.theta, self.theta_choice_.scale
-        return self._start(rows, seed, float(theta), self.tol, self.verbose)
+        return self._start(rows, seed, float(theta), self.tol, self.verbose, held_out)
 
     def _choose_theta(self, rows: LocalRows, seed: int, search: Search) -> Choice:
         tol = max(self.tol, _PATH_TOL) if search.share_columns else self.tol
@@ -228,7 +238,13 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator):
         return choose_theta(rows, n_classes, start, self.max_iter, search, self.verbose)
 
     def _start(
-        self, rows: LocalRows, seed: int, theta: float, tol: float, verbose: int = 0
+        self,
+        rows: LocalRows,
+        seed: int,
+        theta: float,
+        tol: float,
+        verbose: int = 0,
+        held_out: HeldOut | None = None,
     ) -> Run:
         """A totally corrective run without columns yet."""
         task = self._task(rows, seed)
@@ -240,7 +256,7 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator):
             corrector = BallCorrective(margin, y, weight, task.loss, ball, theta, tol)
         else:
             corrector = TotallyCorrective(margin, y, weight, theta, tol)
-        return Run(task, corrector, verbose)
+        return Run(task, corrector, verbose, held_out)
 
     def _margin(self, n_classes: int) -> Margin:
         if self._pairwise:
@@ -264,18 +280,17 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator):
         return Task(rows, self._margin(n_classes), LOSSES[self.loss], oracle, chooser)
 
     def _keep(self, run: Run) -> None:
-        self.estimators_ = list(run.columns)
-        self.estimator_weights_ = run.w
-        self.theta_ = run.corrector.budget
-        self.n_iter_ = len(run.columns)
-        self.certificate_ = run.certificate
+        model = run.model()
+        self.estimators_, self.estimator_weights_ = list(model.columns), model.w
+        self.theta_, self.certificate_ = model.theta, model.certificate
+        self.n_iter_ = len(model.columns)
         self.history_ = run.history.arrays()
         if not self._pairwise:
             self.coding_matrix_ = coding_matrix(self.coding, len(self.classes_))
-        elif run.w.ndim == 2:
-            self.coding_matrix_ = run.w.T
+        elif model.w.ndim == 2:
+            self.coding_matrix_ = model.w.T
         else:
-            codes = np.array([c.code for c in run.columns], dtype=np.int8)
+            codes = np.array([c.code for c in model.columns], dtype=np.int8)
             self.coding_matrix_ = codes.reshape(-1, len(self.classes_)).T
         if not run.corrector.solved and not run.corrector.done(run.certificate.gap):
             warnings.warn(
@@ -452,7 +467,7 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator):
             return [self.estimator_weights_[:t] for t in range(1, self.n_iter_ + 1)]
         if "weights" not in self.history_:
             raise ValueError("a model file holds the final coefficients only, not the stages")
-        return self.history_["weights"]
+        return [w for w in self.history_["weights"] if len(w) <= self.n_iter_]
 
     def _ensemble(self) -> Ensemble:
         n_classes = len(self.classes_)
