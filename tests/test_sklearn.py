@@ -491,3 +491,59 @@ def test_early_stopping_with_a_budget_to_choose():
     model = TCBoostClassifier(max_iter=40, early_stopping=True).fit(X, y)
     assert model.theta_ == model.theta_choice_.theta
     assert model.certificate_.theta == model.theta_
+
+
+# ---------------------------------------------------------------- callbacks
+
+
+class Watcher:
+    """Scores the model after each round, and stops after `last` of them."""
+
+    def __init__(self, last=None):
+        self.last, self.scores, self.ended, self.open = last, [], [], 0
+
+    def setup(self, estimator, context):
+        self.open += 1
+
+    def teardown(self, estimator, context):
+        self.open -= 1
+
+    def on_fit_task_begin(self, estimator, context):
+        pass
+
+    def on_fit_task_end(self, estimator, context, *, X, y, fitted_estimator):
+        self.ended.append(context.task_name)
+        if context.task_name == "round":
+            self.scores.append(fitted_estimator.decision_function(X))
+            return len(self.scores) == self.last
+        assert_array_equal(fitted_estimator.predict(X), estimator.predict(X))
+        return False
+
+
+@pytest.mark.parametrize("cls", ALL)
+def test_callbacks_see_every_round(cls):
+    pytest.importorskip("sklearn.callback", reason="scikit-learn before 1.9 has no callbacks")
+    watcher = Watcher()
+    model = small(cls, max_iter=6).set_callbacks(watcher).fit(*WINE)
+    assert watcher.ended == ["round"] * 6 + ["fit"]
+    assert watcher.open == 0
+    stages = list(model.staged_decision_function(WINE[0]))
+    assert_array_equal(watcher.scores[:-1], stages[:-1])
+    stopped = small(cls, max_iter=6).set_callbacks(Watcher(last=4)).fit(*WINE)
+    alone = small(cls, max_iter=4).fit(*WINE)
+    assert_array_equal(stopped.decision_function(WINE[0]), alone.decision_function(WINE[0]))
+    with pytest.raises(ValueError, match="one class"):
+        model.fit(WINE[0], np.zeros(178))
+    assert watcher.open == 0
+
+
+@pytest.mark.parametrize("cls", ALL)
+def test_the_progress_bar(cls, capsys):
+    callback = pytest.importorskip("sklearn.callback", reason="scikit-learn before 1.9")
+    small(cls).set_callbacks(callback.ProgressBar()).fit(*WINE)
+    out = capsys.readouterr().out
+    assert f"{cls.__name__} - fit" in out
+    assert "100%" in out
+    pipeline = make_pipeline(StandardScaler(), small(cls))
+    pipeline.set_callbacks(callback.ProgressBar()).fit(*WINE)
+    assert cls.__name__ in capsys.readouterr().out

@@ -6,6 +6,7 @@ margins); with the totally corrective one it is MultiBoost.MO or MultiBoost.ECC.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
@@ -87,13 +88,19 @@ class Run:
         """Coefficients: one number a column, or one class vector."""
         return self.corrector.w
 
-    def boost(self, max_iter: int, pause: bool = False) -> Run:
-        """Add columns until there are `max_iter`, or the certificate is small.
+    def boost(
+        self,
+        max_iter: int,
+        pause: bool = False,
+        watch: Callable[[Run], bool] = lambda run: False,
+    ) -> Run:
+        """Add columns until there are `max_iter`, the certificate is small, or `watch` says so.
 
         Step numbers are those of Algorithm 3. The round after the last one only certifies: the
         bound at the final coefficients needs the best edge under the final dual weights.
         """
         task, corrector, columns = self.task, self.corrector, self.columns
+        watched, stop = len(columns), False
         while True:
             full = len(columns) >= max_iter
             if full and pause and self.paused is None:
@@ -107,7 +114,9 @@ class Run:
                     self.history.validation_loss.append(loss)
                     if len(columns) - self.history.best >= self.held_out.patience:
                         break
-            finished = corrector.done(self.certificate.gap) or full
+            if watched < len(columns):
+                watched, stop = len(columns), watch(self)
+            finished = corrector.done(self.certificate.gap) or full or stop
             if finished or priced.column is None:  # (3), (6)
                 if not corrector.polish():
                     break

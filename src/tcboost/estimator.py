@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
+from copy import copy
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -26,6 +27,7 @@ from sklearn.utils.validation import (
 )
 from threadpoolctl import ThreadpoolController
 
+from ._callbacks import CallbackSupportMixin, reported
 from .boosting import HeldOut, Run, Task
 from .certificate import Certificate
 from .coding import coding_matrix
@@ -52,7 +54,7 @@ Vector = NDArray[np.float64]
 _PATH_TOL = 3e-2  # of the fits that only serve to choose theta
 
 
-class BoostingClassifier(ClassifierMixin, BaseEstimator):
+class BoostingClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     """The base of `classifier.TCBoostClassifier` and of the paper's estimators in `named`.
 
     A subclass says which margin it has (`_pairwise`); it has `theta` and `tol` among its
@@ -124,13 +126,18 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator):
         self
         """
         rows = self._rows(X, y, sample_weight)
-        with self._one_blas_thread():
+        data = {"X": X, "y": y, "metadata": {"sample_weight": sample_weight}}
+        with self._one_blas_thread(), reported(self, **data) as report:
+
+            def watch(run: Run) -> bool:
+                return report(lambda: vars(copy(self)._keep(run)))
+
             if self.warm_start:
-                run = self._go_on(rows)
+                run = self._go_on(rows, watch)
             else:
                 self.__dict__.pop("_run", None)
-                run = self._begin(rows).boost(self.max_iter)
-        self._keep(run)
+                run = self._begin(rows).boost(self.max_iter, watch=watch)
+            self._keep(run)
         return self
 
     @staticmethod
@@ -166,7 +173,7 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator):
             weight /= np.bincount(labels, weight)[labels]
         return LocalRows(X[kept], labels, weight, self.max_bins, self.n_jobs)
 
-    def _go_on(self, rows: LocalRows) -> Run:
+    def _go_on(self, rows: LocalRows, watch: Callable[[Run], bool]) -> Run:
         """The run of the last fit with more rounds, or a first one, kept to be gone on with."""
         theta = getattr(self, "theta", 0.0)
         if isinstance(theta, str):
@@ -192,7 +199,7 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator):
             run = self._begin(rows)
             key = self._key(rows)
         if not run.over:
-            run.boost(self.max_iter, pause=True)
+            run.boost(self.max_iter, pause=True, watch=watch)
         self._run = key, run.paused or run
         return run
 
@@ -279,7 +286,7 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator):
             chooser = RandomCode(oracle, n_classes, rng)
         return Task(rows, self._margin(n_classes), LOSSES[self.loss], oracle, chooser)
 
-    def _keep(self, run: Run) -> None:
+    def _keep(self, run: Run) -> Self:
         model = run.model()
         self.estimators_, self.estimator_weights_ = list(model.columns), model.w
         self.theta_, self.certificate_ = model.theta, model.certificate
@@ -300,6 +307,7 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator):
                 ConvergenceWarning,
                 stacklevel=3,
             )
+        return self
 
     def decision_function(self, X: ArrayLike) -> Vector:
         """Class scores, the largest of which is the prediction.
