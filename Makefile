@@ -2,17 +2,18 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+OLDEST := .venv-oldest
 
-.PHONY: demo test test-all lint bench clean
+.PHONY: demo test test-all test-oldest lint bench clean
 
 # Python sources are used in place; a change of the native core or of the settings reinstalls.
 SOURCES := pyproject.toml CMakeLists.txt $(wildcard cpp/*)
 
-$(BIN)/python:
+$(BIN)/python $(OLDEST)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	  || { echo "tcboost needs Python 3.11 or later; set PYTHON=..."; exit 1; }
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(PYTHON) -m venv $(@D)/..
+	$@ -m pip install --quiet --upgrade pip
 
 $(VENV)/demo.stamp: $(SOURCES) | $(BIN)/python
 	$(BIN)/python -m pip install --quiet -e '.[plot]'
@@ -22,6 +23,13 @@ $(VENV)/test.stamp: $(SOURCES) | $(BIN)/python
 	$(BIN)/python -m pip install --quiet -e '.[test]'
 	@touch $@ $(VENV)/demo.stamp
 
+# The lower bounds of the run-time dependencies, as pins.
+$(OLDEST)/test.stamp: $(SOURCES) | $(OLDEST)/bin/python
+	$(PYTHON) -c 'import tomllib; project = tomllib.load(open("pyproject.toml", "rb"))["project"]; \
+	  print(*project["dependencies"], sep="\n")' | sed 's/>=/==/' > $(OLDEST)/pins.txt
+	$(OLDEST)/bin/python -m pip install --quiet -c $(OLDEST)/pins.txt -e '.[test]'
+	@touch $@
+
 demo: $(VENV)/demo.stamp
 	$(BIN)/python examples/demo.py
 
@@ -30,6 +38,10 @@ test: $(VENV)/test.stamp
 
 test-all: $(VENV)/test.stamp
 	$(BIN)/python -m pytest -m ''
+
+# Old versions meet newer ones here, so their warnings are no errors. Needs Python 3.11 or 3.12.
+test-oldest: $(OLDEST)/test.stamp
+	$(OLDEST)/bin/python -m pytest -W default
 
 lint: $(VENV)/test.stamp
 	$(BIN)/ruff check .
@@ -41,4 +53,4 @@ bench: $(VENV)/test.stamp
 	$(BIN)/python benchmarks/theta_path.py
 
 clean:
-	rm -rf $(VENV) build dist
+	rm -rf $(VENV) $(OLDEST) build dist

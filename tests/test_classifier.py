@@ -33,6 +33,7 @@ OBVIOUS = [
     TCBoostClassifier(),
     TCBoostClassifier(theta=10.0, coding="learned"),
     TCBoostClassifier(theta=10.0, loss="exponential"),
+    TCBoostClassifier(class_weight="balanced"),
 ]
 
 

@@ -6,6 +6,8 @@ margins); with the totally corrective one it is MultiBoost.MO or MultiBoost.ECC.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,9 +16,10 @@ from numpy.typing import NDArray
 
 from .certificate import Certificate, Certifier
 from .columns import Chooser, Priced
-from .correctors import BallCorrective, Corrector, TotallyCorrective, lengths
+from .correctors import BallCorrective, Corrector, StageWise, TotallyCorrective, lengths
 from .losses import DualWeights, Loss
 from .margins import Margin
+from .model.ensemble import Ensemble
 from .oracles import Column, Oracle
 from .rows.blocks import LocalRows
 
@@ -34,14 +37,50 @@ class Task:
     chooser: Chooser
 
 
-class Run:
-    """A run of column generation, which may be continued: `boost` again, with more rounds."""
+@dataclass(frozen=True)
+class HeldOut:
+    """Rows that only say when to stop: when `patience` rounds have not lowered their loss."""
 
-    def __init__(self, task: Task, corrector: Corrector, verbose: int = 0) -> None:
-        self.task, self.corrector = task, corrector
+    rows: LocalRows
+    patience: int
+
+    def loss(self, task: Task, columns: list[Column], w: Vector) -> float:
+        """The loss of the present model."""
+        F = Ensemble(columns, w, task.margin).outputs(self.rows.X)
+        z = task.margin.apply(F, self.rows.y)
+        return task.loss.dual_weights(z, self.rows.weight).loss
+
+
+@dataclass(frozen=True)
+class Model:
+    """What a run has found, with its certificate."""
+
+    columns: list[Column]
+    w: Vector
+    theta: float
+    certificate: Certificate
+
+
+class Run:
+    """A run of column generation.
+
+    It may be continued, `boost` again with more rounds, but not as if nothing had been between:
+    the last round is polished. `paused` is the run before that, if it was asked for.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        corrector: Corrector,
+        verbose: int = 0,
+        held_out: HeldOut | None = None,
+    ) -> None:
+        self.task, self.corrector, self.held_out = task, corrector, held_out
         self.columns: list[Column] = []
         self.history = History(verbose)
         self.certificate: Certificate
+        self.paused: Run | None = None
+        self.over = False
         self._certifier = Certifier()
 
     @property
@@ -49,18 +88,35 @@ class Run:
         """Coefficients: one number a column, or one class vector."""
         return self.corrector.w
 
-    def boost(self, max_iter: int) -> Run:
-        """Add columns until there are `max_iter`, or the certificate is small.
+    def boost(
+        self,
+        max_iter: int,
+        pause: bool = False,
+        watch: Callable[[Run], bool] = lambda run: False,
+    ) -> Run:
+        """Add columns until there are `max_iter`, the certificate is small, or `watch` says so.
 
         Step numbers are those of Algorithm 3. The round after the last one only certifies: the
         bound at the final coefficients needs the best edge under the final dual weights.
         """
         task, corrector, columns = self.task, self.corrector, self.columns
+        watched, stop = len(columns), False
         while True:
-            dual, g, priced = self._price()
+            full = len(columns) >= max_iter
+            if full and pause and self.paused is None:
+                shared = (task, *vars(task).values(), *columns)
+                self.paused = deepcopy(self, {id(thing): thing for thing in shared})
+            dual, g, priced = self._price(not full)
             if len(self.history) < len(columns):
                 self.history.record(task, corrector, self.certificate, g)
-            finished = len(columns) >= max_iter or corrector.done(self.certificate.gap)
+                if self.held_out:
+                    loss = self.held_out.loss(task, columns, self.w)
+                    self.history.validation_loss.append(loss)
+                    if len(columns) - self.history.best >= self.held_out.patience:
+                        break
+            if watched < len(columns):
+                watched, stop = len(columns), watch(self)
+            finished = corrector.done(self.certificate.gap) or full or stop
             if finished or priced.column is None:  # (3), (6)
                 if not corrector.polish():
                     break
@@ -70,7 +126,22 @@ class Run:
                 break  # after (4), (5)
             columns.append(priced.column)
             self.history.edges.append(priced.edge / dual.scale)
+        self.over = True
         return self
+
+    def model(self) -> Model:
+        """The last model, or the one that was the best on the rows held out.
+
+        Its coefficients are those of its round, and a dual bound of any round is one for it.
+        """
+        t, w, theta = self.history.best, self.w, self.corrector.budget
+        if self.held_out is None or t == len(self.columns):
+            return Model(self.columns, w, theta, self.certificate)
+        w = self.history.weights[t - 1]
+        theta = float(w.sum()) if isinstance(self.corrector, StageWise) else theta
+        return Model(
+            self.columns[:t], w, theta, self._certificate(self.history.losses[t - 1], theta)
+        )
 
     def set_budget(self, theta: float) -> None:
         """Go on with another budget, without the columns that have no weight."""
@@ -82,24 +153,34 @@ class Run:
             self.history.edges.append(np.nan)
         self.corrector.set_budget(theta)
 
-    def _price(self) -> tuple[DualWeights, Vector, Priced]:
-        """Step (2), and the certificate at the present coefficients."""
+    def _price(self, choose: bool) -> tuple[DualWeights, Vector, Priced]:
+        """Step (2), and the certificate at the present coefficients.
+
+        Without a column to `choose` there is nothing to draw or to fit.
+        """
         task, corrector = self.task, self.corrector
         z = corrector.z
         dual = task.loss.dual_weights(z, task.rows.weight)
         prices = task.oracle.price(task.rows, task.margin.adjoint(dual.u, task.rows.y))
         g = np.zeros_like(corrector.w)
         if self.columns:
-            g = task.chooser.edges(prices, self.columns) / dual.scale
+            g = task.chooser.edges(prices, self.columns) / float(dual.scale)
         floor = corrector.floor(max(0.0, float(lengths(g).max(initial=0.0))))
-        priced = task.chooser.choose(prices, floor * dual.scale)
+        floor, slack = floor if choose else np.inf, corrector.floor(0.0)
+        priced = Priced(None, 0.0, np.inf)
+        if choose or task.oracle.exact:
+            priced = task.chooser.choose(prices, floor * dual.scale, slack * dual.scale)
         # The bound is ``loss + <w, g> - theta e*``; rounding u to integers adds a little.
         offset = dual.loss + float((corrector.w * g).sum()) - dual.u.size * 2.0**-59
         self._certifier.add(priced.bound / dual.scale, offset)
-        self.certificate = self._certifier.certificate(
-            dual.loss, corrector.budget, task.chooser.hypothesis_class, task.loss.name
-        )
+        self.certificate = self._certificate(dual.loss, corrector.budget)
         return dual, g, priced
+
+    def _certificate(self, loss: float, theta: float) -> Certificate:
+        task = self.task
+        return self._certifier.certificate(
+            loss, theta, task.chooser.hypothesis_class, task.loss.name
+        )
 
 
 class History:
@@ -108,11 +189,23 @@ class History:
     def __init__(self, verbose: int) -> None:
         self.edges: list[float] = []
         self._inner_products: list[Vector] = []
+        self.weights: list[Vector] = []
+        self.validation_loss: list[float] = []
         self._rounds: list[dict[str, float]] = []
         self.verbose = verbose
 
     def __len__(self) -> int:
         return len(self._rounds)
+
+    @property
+    def losses(self) -> list[float]:
+        """Training losses."""
+        return [entry["loss"] for entry in self._rounds]
+
+    @property
+    def best(self) -> int:
+        """The round of least validation loss, counted from one; 0 if there is none."""
+        return 1 + int(np.argmin(self.validation_loss)) if self.validation_loss else 0
 
     def record(
         self, task: Task, corrector: Corrector, certificate: Certificate, g: Vector
@@ -131,6 +224,7 @@ class History:
         }
         self._rounds.append(entry)
         self._inner_products.append(inner_products)
+        self.weights.append(corrector.w.copy())
         t = len(self._rounds)
         if self.verbose > 1 or (self.verbose == 1 and (t <= 3 or t % 10 == 0)):
             print(
@@ -143,11 +237,15 @@ class History:
         """The last round is to be recorded anew."""
         self._rounds.pop()
         self._inner_products.pop()
+        self.weights.pop()
+        del self.validation_loss[len(self) :]
 
     def arrays(self) -> dict[str, Any]:
-        """One array a quantity; the inner products are a list, one longer each round."""
+        """One array a quantity; inner products and weights are lists of growing arrays."""
         names = ("loss", "train_error", "min_margin", "r", "gap", "n_active")
         history: dict[str, Any] = {k: np.array([e[k] for e in self._rounds]) for k in names}
         history["edge"] = np.array(self.edges)
-        history["inner_products"] = self._inner_products
+        history["inner_products"], history["weights"] = self._inner_products, self.weights
+        if self.validation_loss:
+            history["validation_loss"] = np.array(self.validation_loss)
         return history

@@ -6,14 +6,10 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from scipy.special import softmax
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from .estimator import BoostingClassifier
 from .losses import LOSSES
-
-Vector = NDArray[np.float64]
 
 
 class TCBoostClassifier(BoostingClassifier):
@@ -51,6 +47,18 @@ class TCBoostClassifier(BoostingClassifier):
         Threads; None means all cores. The model does not depend on it.
     verbose : int, default=0
         1 prints the budgets tried, the first rounds and every tenth, 2 every round.
+    warm_start : bool, default=False
+        Whether `fit` goes on from the last one, to a larger `max_iter`; needs a number `theta`.
+    early_stopping : bool, default=False
+        Whether to hold out rows and to keep the model of the round that is best on them. The
+        certificate is then about the rows that are left.
+    validation_fraction : float, default=0.1
+        The share of the distinct rows of each class to hold out, chosen by their content.
+    n_iter_no_change : int, default=10
+        Stop when this many rounds have not lowered the loss of the rows held out.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes, which multiply those of the rows; "balanced" gives all classes
+        the same total weight.
 
     Attributes
     ----------
@@ -68,7 +76,7 @@ class TCBoostClassifier(BoostingClassifier):
         Probabilities are the softmax of this multiple of the scores; fitted out of fold with
         ``theta="auto"``.
     n_iter_ : int
-        Rounds run.
+        Rounds of the model.
     feature_importances_ : ndarray of shape (n_features_in_,)
         Share of each feature in the budget that is used.
     certificate_ : Certificate
@@ -88,8 +96,8 @@ class TCBoostClassifier(BoostingClassifier):
     >>> model = TCBoostClassifier().fit(X, y)
     >>> model.score(X, y) > 0.95
     True
-    >>> model.predict_proba(X[:1]).argmax()
-    np.int64(0)
+    >>> int(model.predict_proba(X[:1]).argmax())
+    0
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -99,6 +107,7 @@ class TCBoostClassifier(BoostingClassifier):
         "theta": [StrOptions({"auto"}), Interval(Real, 0, np.inf, closed="neither")],
         "tol": [Interval(Real, 0, np.inf, closed="neither")],
         "weak_learner": [StrOptions({"stump"})],
+        "class_weight": [dict, StrOptions({"balanced"}), None],
     }
 
     def __init__(
@@ -114,6 +123,11 @@ class TCBoostClassifier(BoostingClassifier):
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
+        warm_start: bool = False,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 10,
+        class_weight: Any = None,
     ) -> None:
         self.loss = loss
         self.coding = coding
@@ -125,23 +139,8 @@ class TCBoostClassifier(BoostingClassifier):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
-
-    def predict_proba(self, X: ArrayLike) -> Vector:
-        """Class probabilities; the largest is the prediction.
-
-        At the population minimiser of the multinomial loss they are the softmax of the scores,
-        of the exponential loss that of twice the scores. With ``theta="auto"`` the factor is
-        fitted to out-of-fold scores instead.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-        """
-        scores = self.decision_function(X)
-        if scores.ndim == 1:
-            scores = np.column_stack([np.zeros(len(scores)), scores])
-        return softmax(self.probability_scale_ * scores, axis=1)
+        self.warm_start = warm_start
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.class_weight = class_weight

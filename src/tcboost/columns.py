@@ -14,13 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .coding import draw_code
-from .oracles import Column, Oracle, Prices
+from .oracles import Column, Oracle, Prices, Stump
 
 Vector = NDArray[np.float64]
 
 # Drawn codes that price too low before the exactly best code is taken instead (or, where the
 # oracle is not exact and every draw costs a fit, before the run ends).
 _MAX_DRAWS, _MAX_FITS = 256, 16
+_CONSTANT = Stump(0, -np.inf, 1, True, 0)
 
 
 @dataclass(frozen=True)
@@ -41,8 +42,13 @@ class Chooser(Protocol):
 
     hypothesis_class: str
 
-    def choose(self, prices: Prices, floor: float) -> Priced:
-        """A column whose edge is above `floor`, if there is one."""
+    def choose(self, prices: Prices, floor: float, slack: float = 0.0) -> Priced:
+        """A column whose edge is above `floor`, if there is one.
+
+        An edge that is better by no more than `slack` is no better: the constant hypothesis is
+        taken instead, if it has a code of its own. Rows that weigh next to nothing would
+        otherwise choose a feature, and so decide for all new rows like them.
+        """
 
     def edges(self, prices: Prices, columns: list[Column]) -> Vector:
         """Edges of earlier columns: numbers, or class vectors whose lengths they are."""
@@ -63,7 +69,7 @@ class FixedCode(_Coded):
         self._exact = oracle.exact
         self.hypothesis_class = f"{oracle.hypothesis_class} for every bit of the code"
 
-    def choose(self, prices: Prices, floor: float) -> Priced:
+    def choose(self, prices: Prices, floor: float, slack: float = 0.0) -> Priced:
         """The best hypothesis of each bit: their edges add up to the best of all tuples."""
         hypotheses, edges = zip(*prices.best(None), strict=True)
         edge = float(sum(edges))
@@ -79,9 +85,14 @@ class LearnedCode(_Coded):
             raise ValueError("coding='learned' needs weak_learner='stump'")
         self.hypothesis_class = f"{oracle.hypothesis_class} with all codes"
 
-    def choose(self, prices: Prices, floor: float) -> Priced:
+    def choose(self, prices: Prices, floor: float, slack: float = 0.0) -> Priced:
         """The best hypothesis and code."""
         h, code, edge = prices.learned()
+        a = prices.vectors([Column((_CONSTANT,))])[0]
+        constant = float(np.abs(a).sum())
+        if constant > floor and edge - constant <= slack:
+            signs = np.where(a >= 0, 1, -1).astype(np.int8)
+            return Priced(Column((_CONSTANT,), signs), constant, edge)
         return Priced(Column((h,), code) if edge > floor else None, edge, edge)
 
 
@@ -97,7 +108,7 @@ class RandomCode(_Coded):
         self.hypothesis_class = f"{oracle.hypothesis_class} with all codes"
         self._learned = LearnedCode(oracle) if oracle.exact else None
 
-    def choose(self, prices: Prices, floor: float) -> Priced:
+    def choose(self, prices: Prices, floor: float, slack: float = 0.0) -> Priced:
         """The best hypothesis for a drawn code."""
         best = self._learned.choose(prices, floor) if self._learned else None
         if best is not None and best.column is None:
@@ -119,9 +130,12 @@ class VectorCode:
             raise ValueError("coding='vector' needs weak_learner='stump'")
         self.hypothesis_class = f"{oracle.hypothesis_class} with class vectors"
 
-    def choose(self, prices: Prices, floor: float) -> Priced:
+    def choose(self, prices: Prices, floor: float, slack: float = 0.0) -> Priced:
         """The hypothesis whose class vector would have the longest gradient."""
         h, edge = prices.vector()
+        constant = float(np.linalg.norm(prices.vectors([Column((_CONSTANT,))])))
+        if constant > floor and edge - constant <= slack:
+            return Priced(Column((_CONSTANT,)), constant, edge)
         return Priced(Column((h,)) if edge > floor else None, edge, edge)
 
     def edges(self, prices: Prices, columns: list[Column]) -> Vector:

@@ -3,20 +3,32 @@
 from __future__ import annotations
 
 import warnings
-from numbers import Integral
+from collections.abc import Callable, Iterator
+from copy import copy
+from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
+import joblib
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import log_softmax, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    check_consistent_length,
+    check_is_fitted,
+    column_or_1d,
+    validate_data,
+)
 from threadpoolctl import ThreadpoolController
 
-from .boosting import Run, Task
+from ._callbacks import CallbackSupportMixin, reported
+from .boosting import HeldOut, Run, Task
 from .certificate import Certificate
 from .coding import coding_matrix
 from .columns import Chooser, FixedCode, LearnedCode, RandomCode, VectorCode
@@ -39,7 +51,7 @@ Vector = NDArray[np.float64]
 _PATH_TOL = 3e-2  # of the fits that only serve to choose theta
 
 
-class BoostingClassifier(ClassifierMixin, BaseEstimator):
+class BoostingClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     """The base of `classifier.TCBoostClassifier` and of the paper's estimators in `named`.
 
     A subclass says which margin it has (`_pairwise`); it has `theta` and `tol` among its
@@ -50,6 +62,7 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator):
     _stage_wise: ClassVar[bool] = False
 
     loss: str = "exponential"
+    class_weight: Any = None
     coding: Any
     max_iter: int
     weak_learner: Any
@@ -57,6 +70,10 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator):
     random_state: Any
     n_jobs: int | None
     verbose: int
+    warm_start: bool
+    early_stopping: bool
+    validation_fraction: float
+    n_iter_no_change: int
 
     classes_: NDArray[Any]
     estimators_: list[Column]
@@ -69,6 +86,7 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator):
     n_features_in_: int
     certificate_: Certificate
     history_: dict[str, Any]
+    _run: tuple[dict[str, Any], Run]
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "max_iter": [Interval(Integral, 1, None, closed="left")],
@@ -81,6 +99,10 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator):
         "random_state": ["random_state"],
         "n_jobs": [None, Integral],
         "verbose": ["verbose"],
+        "warm_start": ["boolean"],
+        "early_stopping": ["boolean"],
+        "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
+        "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
     }
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -101,12 +123,18 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator):
         self
         """
         rows = self._rows(X, y, sample_weight)
-        if hasattr(self, "theta_choice_"):
-            del self.theta_choice_
-        seed = check_random_state(self.random_state).randint(2**31 - 1)
-        with self._one_blas_thread():
-            run = self._run(rows, seed)
-        self._keep(run)
+        data = {"X": X, "y": y, "metadata": {"sample_weight": sample_weight}}
+        with self._one_blas_thread(), reported(self, **data) as report:
+
+            def watch(run: Run) -> bool:
+                return report(lambda: vars(copy(self)._keep(run)))
+
+            if self.warm_start:
+                run = self._go_on(rows, watch)
+            else:
+                self.__dict__.pop("_run", None)
+                run = self._begin(rows).boost(self.max_iter, watch=watch)
+            self._keep(run)
         return self
 
     @staticmethod
@@ -124,10 +152,12 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator):
         if sample_weight is not None and not np.any(np.asarray(sample_weight)):
             raise ValueError("sample_weight is zero for every row")
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
-        if (weight < 0).any():
-            raise ValueError("sample_weight must not be negative")
         # A power of two changes no digit, so that integer weights stay exact.
-        weight = np.ldexp(weight, -np.frexp(weight.max())[1])
+        weight = np.ldexp(weight, -np.frexp(np.abs(weight).max())[1])
+        if isinstance(self.class_weight, dict):
+            weight *= compute_sample_weight(self.class_weight, y)
+        if (weight < 0).any():
+            raise ValueError("sample_weight and class_weight must not be negative")
         kept = weight > 1e-300  # less would underflow, and weighs nothing
         self.classes_, labels = np.unique(y[kept], return_inverse=True)
         if len(self.classes_) < 2:
@@ -135,23 +165,72 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator):
                 f"y holds one class only ({self.classes_[0]!r}) among the rows of positive "
                 "weight; a classifier needs at least two"
             )
-        return LocalRows(X[kept], labels, weight[kept], self.max_bins, self.n_jobs)
+        weight = weight[kept]
+        if self.class_weight == "balanced":  # a weight of 2 is two rows, here too
+            weight /= np.bincount(labels, weight)[labels]
+        return LocalRows(X[kept], labels, weight, self.max_bins, self.n_jobs)
 
-    def _run(self, rows: LocalRows, seed: int) -> Run:
+    def _go_on(self, rows: LocalRows, watch: Callable[[Run], bool]) -> Run:
+        """The run of the last fit with more rounds, or a first one, kept to be gone on with."""
+        theta = getattr(self, "theta", 0.0)
+        if isinstance(theta, str):
+            raise ValueError(
+                f"warm_start needs a theta that does not depend on max_iter: a number, not "
+                f"{theta!r}. A fit without warm_start finds one, theta_."
+            )
+        if hasattr(self, "_run"):
+            key, run = self._run
+            changed = [name for name, now in self._key(rows).items() if key[name] != now]
+            if changed:
+                raise ValueError(
+                    f"warm_start needs the same problem, but {', '.join(changed)} changed"
+                )
+            if self.max_iter < len(run.columns):
+                raise ValueError(
+                    f"max_iter={self.max_iter} is less than the {len(run.columns)} rounds that "
+                    "warm_start would go on from"
+                )
+            del self._run  # should this fit not end well
+            run.history.verbose = self.verbose
+        else:
+            run = self._begin(rows)
+            key = self._key(rows)
+        if not run.over:
+            run.boost(self.max_iter, pause=True, watch=watch)
+        self._run = key, run.paused or run
+        return run
+
+    def _key(self, rows: LocalRows) -> dict[str, Any]:
+        """Hashes of what a warm start must find unchanged."""
+        key = self.get_params(deep=False)
+        for name in ("max_iter", "n_jobs", "verbose"):
+            del key[name]
+        key["X, y or sample_weight"] = rows.X, rows.y, rows.weight, self.classes_
+        return {name: joblib.hash(value) for name, value in key.items()}
+
+    def _begin(self, rows: LocalRows) -> Run:
+        """A run without columns yet, its budget chosen."""
+        if hasattr(self, "theta_choice_"):
+            del self.theta_choice_
+        seed = check_random_state(self.random_state).randint(2**31 - 1)
+        held_out = None
+        if self.early_stopping:
+            rows, others = rows.hold_out(self.validation_fraction)
+            held_out = HeldOut(others, self.n_iter_no_change)
+        per_margin = 2.0 if self.loss == "exponential" else 1.0
+        self.probability_scale_ = per_margin * self._margin(len(self.classes_)).per_score
         if self._stage_wise:
             task = self._task(rows, seed)
             corrector = StageWise(task.margin, rows.y, rows.weight)
-            return Run(task, corrector, self.verbose).boost(self.max_iter)
-        theta, factor = self.theta, 2.0 if self.loss == "exponential" else 1.0
+            return Run(task, corrector, self.verbose, held_out)
+        theta = self.theta
         if theta == "stagewise":
             theta = stagewise_theta(self._task(rows, seed), self.max_iter)
         elif isinstance(theta, str):
             search = PAPER_SEARCH if theta == "cv" else Search()
             self.theta_choice_ = self._choose_theta(rows, seed, search)
-            theta, factor = self.theta_choice_.theta, self.theta_choice_.scale
-        self.probability_scale_ = factor
-        run = self._start(rows, seed, float(theta), self.tol, self.verbose)
-        return run.boost(self.max_iter)
+            theta, self.probability_scale_ = self.theta_choice_.theta, self.theta_choice_.scale
+        return self._start(rows, seed, float(theta), self.tol, self.verbose, held_out)
 
     def _choose_theta(self, rows: LocalRows, seed: int, search: Search) -> Choice:
         tol = max(self.tol, _PATH_TOL) if search.share_columns else self.tol
@@ -163,7 +242,13 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator):
         return choose_theta(rows, n_classes, start, self.max_iter, search, self.verbose)
 
     def _start(
-        self, rows: LocalRows, seed: int, theta: float, tol: float, verbose: int = 0
+        self,
+        rows: LocalRows,
+        seed: int,
+        theta: float,
+        tol: float,
+        verbose: int = 0,
+        held_out: HeldOut | None = None,
     ) -> Run:
         """A totally corrective run without columns yet."""
         task = self._task(rows, seed)
@@ -174,7 +259,7 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator):
             corrector = BallCorrective(margin, y, weight, task.loss, not vector, theta, tol)
         else:
             corrector = TotallyCorrective(margin, y, weight, theta, tol)
-        return Run(task, corrector, verbose)
+        return Run(task, corrector, verbose, held_out)
 
     def _margin(self, n_classes: int) -> Margin:
         if self._pairwise:
@@ -197,19 +282,18 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator):
             chooser = RandomCode(oracle, n_classes, rng)
         return Task(rows, self._margin(n_classes), LOSSES[self.loss], oracle, chooser)
 
-    def _keep(self, run: Run) -> None:
-        self.estimators_ = list(run.columns)
-        self.estimator_weights_ = run.w
-        self.theta_ = run.corrector.budget
-        self.n_iter_ = len(run.columns)
-        self.certificate_ = run.certificate
+    def _keep(self, run: Run) -> Self:
+        model = run.model()
+        self.estimators_, self.estimator_weights_ = list(model.columns), model.w
+        self.theta_, self.certificate_ = model.theta, model.certificate
+        self.n_iter_ = len(model.columns)
         self.history_ = run.history.arrays()
         if not self._pairwise:
             self.coding_matrix_ = coding_matrix(self.coding, len(self.classes_))
-        elif run.w.ndim == 2:
-            self.coding_matrix_ = run.w.T
+        elif model.w.ndim == 2:
+            self.coding_matrix_ = model.w.T
         else:
-            codes = np.array([c.code for c in run.columns], dtype=np.int8)
+            codes = np.array([c.code for c in model.columns], dtype=np.int8)
             self.coding_matrix_ = codes.reshape(-1, len(self.classes_)).T
         if not run.corrector.solved and not run.corrector.done(run.certificate.gap):
             warnings.warn(
@@ -219,6 +303,7 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator):
                 ConvergenceWarning,
                 stacklevel=3,
             )
+        return self
 
     def decision_function(self, X: ArrayLike) -> Vector:
         """Class scores, the largest of which is the prediction.
@@ -232,11 +317,8 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator):
         ndarray of shape (n_samples, n_classes), or (n_samples,) for two classes
             For two classes the score of the second less that of the first.
         """
-        check_is_fitted(self)
-        rows = validate_data(self, X, dtype=np.float64, ensure_all_finite=False, reset=False)
-        self._check_values(rows)
-        scores = self._ensemble().scores(rows)
-        return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
+        features = self._features(X)
+        return self._signed(self._ensemble().scores(features))
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """The class of the largest score, the first on a tie.
@@ -249,10 +331,110 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator):
         -------
         ndarray of shape (n_samples,)
         """
+        return self._decode(self.decision_function(X))
+
+    def predict_proba(self, X: ArrayLike) -> Vector:
+        """Class probabilities, the largest of which is the prediction.
+
+        They are the softmax of `probability_scale_` times the scores: what the scores say at
+        the population minimiser of the loss, or a scale fitted out of fold, with a `theta` of
+        "auto" or "cv".
+
+        Cross-entropy: the softmax of the scores. Pairwise exponential loss: that of twice the
+        scores. Codeword exponential loss: the log-odds of bit l are ``2 F_l``, and those of two
+        classes the mean over the bits that tell them apart, which is the nearest to these bits
+        in the sense of the sum of ``KL(p, bit)``. That is the softmax of the scores divided by
+        the number of such bits.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        return self._probabilities(X, softmax)
+
+    def predict_log_proba(self, X: ArrayLike) -> Vector:
+        """Logarithms of the class probabilities, finite where those underflow.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        return self._probabilities(X, log_softmax)
+
+    def _probabilities(self, X: ArrayLike, function: Callable[..., Vector]) -> Vector:
         scores = self.decision_function(X)
         if scores.ndim == 1:
-            return self.classes_[(scores > 0).astype(int)]
-        return self.classes_[scores.argmax(axis=1)]
+            scores = np.column_stack([np.zeros(len(scores)), scores])
+        p = function(self.probability_scale_ * scores, axis=1)
+        # Rounding may make another class the equal of the one predicted.
+        lost = np.flatnonzero(p.argmax(axis=1) != scores.argmax(axis=1))
+        p[lost, scores[lost].argmax(axis=1)] = np.nextafter(p[lost].max(axis=1), np.inf)
+        return p
+
+    def staged_decision_function(self, X: ArrayLike) -> Iterator[Vector]:
+        """Class scores of the model as it was after each round.
+
+        A totally corrective round changes all coefficients, so that its model is not a part of
+        the final one. The last stage is the final model.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Yields
+        ------
+        ndarray, as of `decision_function`
+        """
+        features, margin = self._features(X), self._ensemble().margin
+        for w in self._stages():
+            yield self._signed(Ensemble(self.estimators_[: len(w)], w, margin).scores(features))
+
+    def staged_predict(self, X: ArrayLike) -> Iterator[NDArray[Any]]:
+        """Predictions of the model as it was after each round.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Yields
+        ------
+        ndarray of shape (n_samples,)
+        """
+        for scores in self.staged_decision_function(X):
+            yield self._decode(scores)
+
+    def margins(self, X: ArrayLike, y: ArrayLike) -> Vector:
+        """Margins of labelled rows, as the paper plots them: for coefficients that sum to one.
+
+        The smallest of a row is its margin, equations (17) and (23).
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+            Classes, all of them seen in fit.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_margins)
+            One a bit of the code (the MOs), or one a class but its own, in ascending order.
+        """
+        features, y = self._features(X), column_or_1d(y)
+        check_consistent_length(features, y)
+        unseen = np.setdiff1d(y, self.classes_)
+        if len(unseen):
+            raise ValueError(f"y holds classes that were not seen in fit: {unseen.tolist()}")
+        model = self._ensemble()
+        z = model.margin.apply(model.outputs(features), np.searchsorted(self.classes_, y))
+        return z / max(float(lengths(model.w).sum()), 1e-300)
 
     @property
     def feature_importances_(self) -> Vector:
@@ -267,6 +449,29 @@ class BoostingClassifier(ClassifierMixin, BaseEstimator):
                 if isinstance(h, Stump) and h.threshold > -np.inf:  # not a constant
                     importances[h.feature] += share
         return importances / max(float(importances.sum()), 1e-300)
+
+    def _features(self, X: Any) -> Vector:
+        """Validated features of new rows."""
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=np.float64, ensure_all_finite=False, reset=False)
+        self._check_values(X)
+        return X
+
+    def _signed(self, scores: Vector) -> Vector:
+        """Two classes have one score."""
+        return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
+
+    def _decode(self, scores: Vector) -> NDArray[Any]:
+        best = scores > 0 if scores.ndim == 1 else scores.argmax(axis=1)
+        return self.classes_[best.astype(np.intp)]
+
+    def _stages(self) -> list[Vector]:
+        """Coefficients after each round; those of a stage-wise model are never revised."""
+        if self._stage_wise:
+            return [self.estimator_weights_[:t] for t in range(1, self.n_iter_ + 1)]
+        if "weights" not in self.history_:
+            raise ValueError("a model file holds the final coefficients only, not the stages")
+        return [w for w in self.history_["weights"] if len(w) <= self.n_iter_]
 
     def _ensemble(self) -> Ensemble:
         n_classes = len(self.classes_)

@@ -20,6 +20,7 @@ class Margin(Protocol):
 
     width: int
     n_outputs: int
+    per_score: float  # margin between two classes, for a difference of one in their scores
 
     def apply(self, outputs: NDArray[Any], y: Labels) -> NDArray[Any]:
         """Margins (rows, width) of the outputs."""
@@ -43,6 +44,11 @@ class Codeword:
     def __init__(self, M: NDArray[np.int8]) -> None:
         self.M = M
         self.width = self.n_outputs = M.shape[1]
+        # Scores differ by twice the sum of the margins of the bits that tell two classes apart;
+        # what counts is their mean. The number of such bits is a mean, too, if it varies.
+        n_pairs = len(M) * (len(M) - 1) / 2
+        ones = (M > 0).sum(axis=0)
+        self.per_score = float(n_pairs / (2 * ones @ (len(M) - ones)))
 
     def apply(self, outputs: NDArray[Any], y: Labels) -> NDArray[Any]:
         """Margins (rows, bits)."""
@@ -70,7 +76,7 @@ class Pairwise:
     """
 
     def __init__(self, n_classes: int) -> None:
-        self.width, self.n_outputs = n_classes - 1, n_classes
+        self.width, self.n_outputs, self.per_score = n_classes - 1, n_classes, 1.0
         classes = np.arange(n_classes)
         self._others = np.array([np.delete(classes, c) for c in classes])
 

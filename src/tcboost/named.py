@@ -42,6 +42,15 @@ class AdaBoostMO(BoostingClassifier):
         Threads; None means all cores. The model does not depend on it.
     verbose : int, default=0
         1 prints the first rounds and every tenth, 2 every round.
+    warm_start : bool, default=False
+        Whether `fit` goes on from the last fit, to a larger `max_iter`.
+    early_stopping : bool, default=False
+        Whether to hold out rows and to keep the model of the round that is best on them. The
+        certificate is then about the rows that are left.
+    validation_fraction : float, default=0.1
+        The share of the distinct rows of each class to hold out, chosen by their content.
+    n_iter_no_change : int, default=10
+        Stop when this many rounds have not lowered the loss of the rows held out.
 
     Attributes
     ----------
@@ -55,8 +64,10 @@ class AdaBoostMO(BoostingClassifier):
         The code.
     theta_ : float
         The sum of the coefficients.
+    probability_scale_ : float
+        Probabilities are the softmax of this multiple of the scores.
     n_iter_ : int
-        Rounds run.
+        Rounds of the model.
     feature_importances_ : ndarray of shape (n_features_in_,)
         Share of each feature in the sum of the coefficients; with stumps only.
     certificate_ : Certificate
@@ -65,7 +76,9 @@ class AdaBoostMO(BoostingClassifier):
         Arrays with one entry a round: `loss` (``log mean exp(-margin)``), `train_error`,
         `min_margin` (normalised by the sum of the coefficients), `edge` (of the column added),
         `r` (the largest inner product of the dual weights with a column so far), `gap` (of the
-        certificate), `n_active`; and the list `inner_products` of Fig. 1.
+        certificate), `n_active`; and two lists, of an array a round: `inner_products` (Fig. 1)
+        and `weights` (the coefficients as they then were). With `early_stopping` there is also
+        `validation_loss`, and all of them have entries for the rounds after the best, too.
     n_features_in_ : int
         Features seen in fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -98,6 +111,10 @@ class AdaBoostMO(BoostingClassifier):
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
+        warm_start: bool = False,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 10,
     ) -> None:
         self.coding = coding
         self.max_iter = max_iter
@@ -106,6 +123,10 @@ class AdaBoostMO(BoostingClassifier):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
+        self.warm_start = warm_start
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
 
 
 class AdaBoostECC(BoostingClassifier):
@@ -155,6 +176,10 @@ class AdaBoostECC(BoostingClassifier):
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
+        warm_start: bool = False,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 10,
     ) -> None:
         self.coding = coding
         self.max_iter = max_iter
@@ -163,6 +188,10 @@ class AdaBoostECC(BoostingClassifier):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
+        self.warm_start = warm_start
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
 
 
 class MultiBoostMO(BoostingClassifier):
@@ -226,6 +255,10 @@ class MultiBoostMO(BoostingClassifier):
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
+        warm_start: bool = False,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 10,
     ) -> None:
         self.coding = coding
         self.theta = theta
@@ -236,6 +269,10 @@ class MultiBoostMO(BoostingClassifier):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
+        self.warm_start = warm_start
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
 
 
 class MultiBoostECC(BoostingClassifier):
@@ -299,6 +336,10 @@ class MultiBoostECC(BoostingClassifier):
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
+        warm_start: bool = False,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 10,
     ) -> None:
         self.coding = coding
         self.theta = theta
@@ -309,3 +350,7 @@ class MultiBoostECC(BoostingClassifier):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
+        self.warm_start = warm_start
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change

@@ -26,6 +26,10 @@ class Ensemble:
 
     def scores(self, X: Vector) -> Vector:
         """Class scores (rows, classes), equations (1) and (2) of the paper."""
+        return self.margin.scores(self.outputs(X))
+
+    def outputs(self, X: Vector) -> Vector:
+        """``F(x)`` for each row."""
         active = [(c, w) for c, w in zip(self.columns, self.w, strict=True) if np.any(w)]
         F = np.zeros((len(X), self.margin.n_outputs))
         if active and all(isinstance(h, Stump) for c, _ in active for h in c.hypotheses):
@@ -33,7 +37,7 @@ class Ensemble:
         else:
             for column, w in active:
                 F += w * column.outputs(X)
-        return self.margin.scores(F)
+        return F
 
     def _add_stumps(self, X: Vector, active: list[tuple[Column, Any]], F: Vector) -> None:
         """All stumps at once, some rows at a time."""

@@ -1,9 +1,9 @@
 """The model file: an npz archive of plain arrays with a JSON header, and no pickle.
 
 What it holds is the model (columns, coefficients, code, classes), its certificate, its
-parameters and its history, but for the inner products, which grow with the square of the
-rounds, and for `theta_choice_`. The header carries a format version; a file of a later version
-is refused.
+parameters and its history, but for the inner products and weights of the rounds, which grow
+with the square of their number, and for `theta_choice_`. The header carries a format version; a
+file of a later version is refused.
 """
 
 from __future__ import annotations
@@ -30,6 +30,10 @@ _PARAMETERS = (
     "max_bins",
     "n_jobs",
     "verbose",
+    "warm_start",
+    "early_stopping",
+    "validation_fraction",
+    "n_iter_no_change",
     "theta",
     "tol",
     "random_state",
@@ -69,7 +73,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     if hasattr(model, "feature_names_in_"):
         arrays["feature_names"] = _plain(model.feature_names_in_, "feature names")
     for name, values in model.history_.items():
-        if name != "inner_products":
+        if name not in ("inner_products", "weights"):
             arrays[f"history_{name}"] = values
     parameters = model.get_params(deep=False)
     if not isinstance(parameters["random_state"], int | np.integer):
@@ -80,10 +84,14 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
         "tcboost": __version__,
         "estimator": type(model).__name__,
         "parameters": {k: parameters[k] for k in _PARAMETERS if k in parameters},
+        # Pairs: the keys of an object could only be strings.
+        "class_weight": list(model.class_weight.items())
+        if isinstance(model.class_weight, dict)
+        else model.class_weight,
         "coding": parameters["coding"] if isinstance(parameters["coding"], str) else None,
         "n_features": model.n_features_in_,
         "theta": model.theta_,
-        "probability_scale": getattr(model, "probability_scale_", None),
+        "probability_scale": model.probability_scale_,
         "certificate": asdict(model.certificate_),
         "classes_are_objects": model.classes_.dtype == object,
     }
@@ -137,6 +145,9 @@ def _from_arrays(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Any
         raise KeyError("format")
     coding = header["coding"] if header["coding"] is not None else arrays["M"]
     model = getattr(tcboost, header["estimator"])(coding=coding, **header["parameters"])
+    if header["class_weight"] is not None:
+        pairs = header["class_weight"]
+        model.class_weight = dict(pairs) if isinstance(pairs, list) else pairs
     model.classes_ = arrays["classes"]
     if header["classes_are_objects"]:
         model.classes_ = model.classes_.astype(object)
@@ -146,8 +157,7 @@ def _from_arrays(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Any
     if "feature_names" in arrays:
         model.feature_names_in_ = arrays["feature_names"].astype(object)
     model.theta_ = header["theta"]
-    if header["probability_scale"] is not None:
-        model.probability_scale_ = header["probability_scale"]
+    model.probability_scale_ = header["probability_scale"]
     model.certificate_ = Certificate(**header["certificate"])
     prefix = "history_"
     model.history_ = {k[len(prefix) :]: v for k, v in arrays.items() if k.startswith(prefix)}

@@ -65,7 +65,8 @@ class _FittedOracle:
     def outputs(self, columns: list[Column]) -> list[NDArray[np.int8]]:
         """Outputs on the rows; a column is evaluated once."""
         for column in columns:
-            if id(column) not in self._outputs:
+            known, _ = self._outputs.get(id(column), (None, None))
+            if known is not column:  # an id from before pickling may be that of another now
                 self._outputs[id(column)] = column, column.outputs(self._rows.X)
         return [self._outputs[id(column)][1] for column in columns]
 

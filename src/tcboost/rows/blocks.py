@@ -80,6 +80,18 @@ class LocalRows:
         """Some of the rows, binned anew."""
         return LocalRows(self.X[chosen], self.y[chosen], self.weight[chosen], *self._settings)
 
+    def hold_out(self, fraction: float) -> tuple[LocalRows, LocalRows]:
+        """Split off a fraction of the rows of each class, rounded down, by their content."""
+        held = np.zeros(len(self), dtype=bool)
+        for c in np.unique(self.y):
+            members = np.flatnonzero(self.y == c)
+            held[members[np.diff(np.floor(fraction * np.arange(len(members) + 1))) > 0]] = True
+        if not held.any():
+            raise ValueError(
+                f"validation_fraction={fraction} is less than one row of every class"
+            )
+        return self.subset(~held), self.subset(held)
+
     def sum(self, kernel: Callable[..., Any], *aligned: NDArray[Any]) -> Any:
         """Add up ``kernel(block, *values of its rows)`` over the blocks."""
         return sum(self.map(kernel, *aligned))

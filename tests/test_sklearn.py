@@ -1,0 +1,549 @@
+"""What scikit-learn's users expect of any estimator."""
+
+import pickle
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.optimize import minimize, minimize_scalar
+from scipy.special import expit, rel_entr, softmax
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.datasets import load_iris, load_wine
+from sklearn.exceptions import UnsetMetadataPassedError
+from sklearn.metrics import log_loss
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier
+
+import tcboost
+from tcboost import AdaBoostECC, AdaBoostMO, MultiBoostECC, MultiBoostMO, TCBoostClassifier
+from tcboost.rows.blocks import LocalRows
+
+STAGE_WISE = [AdaBoostMO, AdaBoostECC]
+PAPER = [*STAGE_WISE, MultiBoostMO, MultiBoostECC]
+ALL = [*PAPER, TCBoostClassifier]
+IRIS = load_iris(return_X_y=True)
+WINE = load_wine(return_X_y=True)
+
+
+def small(cls, **parameters):
+    """A quick estimator of the class, its budget given."""
+    if cls not in STAGE_WISE:
+        parameters = {"theta": 5.0, "tol": 1e-6, **parameters}
+    return cls(**{"max_iter": 12, "random_state": 0, **parameters})
+
+
+# ---------------------------------------------------------------- stages and margins
+
+
+@pytest.mark.parametrize("cls", ALL)
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_stages_are_the_models_after_each_round(cls, n_classes):
+    X, y = (a[WINE[1] < n_classes] for a in WINE)
+    model = small(cls).fit(X, y)
+    scores = list(model.staged_decision_function(X))
+    assert len(scores) == model.n_iter_ == 12
+    assert_array_equal(scores[-1], model.decision_function(X))
+    assert_array_equal(list(model.staged_predict(X))[-1], model.predict(X))
+    alone = small(cls, max_iter=5).fit(X, y)
+    if cls is TCBoostClassifier:  # which polishes its last round
+        F = scores[4] if n_classes > 2 else np.column_stack([0 * scores[4], scores[4]])
+        loss = log_loss(y, softmax(F, axis=1))
+        assert loss == pytest.approx(model.history_["loss"][4], rel=1e-9)
+        assert loss >= alone.certificate_.primal
+    else:
+        assert_array_equal(scores[4], alone.decision_function(X))
+    if cls not in STAGE_WISE:  # no prefix of the final model
+        prefix = tcboost.model.Ensemble(
+            model.estimators_[:5], model.estimator_weights_[:5], model._ensemble().margin
+        ).scores(X)
+        assert np.abs(model._signed(prefix) - scores[4]).max() > 1e-3
+
+
+@pytest.mark.parametrize("cls", ALL)
+def test_stages_of_a_model_from_a_file(cls, tmp_path):
+    model = small(cls).fit(*IRIS)
+    tcboost.save(model, tmp_path / "model.tcb")
+    again = tcboost.load(tmp_path / "model.tcb")
+    if cls in STAGE_WISE:
+        assert_array_equal(
+            list(again.staged_predict(IRIS[0])), list(model.staged_predict(IRIS[0]))
+        )
+    else:
+        with pytest.raises(ValueError, match="not the stages"):
+            next(again.staged_predict(IRIS[0]))
+
+
+@pytest.mark.parametrize("learner", ["stump", "lda", DecisionTreeClassifier(max_depth=1)])
+@pytest.mark.parametrize("cls", PAPER)
+def test_margins_are_those_of_the_paper(cls, learner):
+    X, y = WINE
+    names = np.array(["b", "a", "c"])[y]
+    model = small(cls, weak_learner=learner).fit(X, names)
+    z = model.margins(X, names)
+    F = sum(
+        w * c.outputs(X)
+        for w, c in zip(model.estimator_weights_, model.estimators_, strict=True)
+    )
+    F /= model.estimator_weights_.sum()
+    label = np.searchsorted(model.classes_, names)
+    if model._pairwise:
+        expected = [np.delete(f[c] - f, c) for f, c in zip(F, label, strict=True)]
+    else:
+        expected = model.coding_matrix_[label] * F
+    assert_allclose(z, expected, atol=1e-12)
+    assert z.min() == pytest.approx(model.history_["min_margin"][-1])
+    wrong = model.predict(X) != names
+    if model._pairwise:
+        assert (z[wrong].min(axis=1) <= 1e-9).all()
+        assert (z[~wrong].min(axis=1) >= -1e-9).all()
+
+
+def test_margins_of_class_vectors_and_of_bad_labels():
+    model = small(TCBoostClassifier).fit(*IRIS)
+    z = model.margins(*IRIS)
+    assert z.shape == (150, 2)
+    assert z.min() == pytest.approx(model.history_["min_margin"][-1])
+    with pytest.raises(ValueError, match=r"not seen in fit: \[7\]"):
+        model.margins(IRIS[0][:2], [0, 7])
+    with pytest.raises(ValueError, match="inconsistent numbers"):
+        model.margins(IRIS[0], IRIS[1][:-1])
+
+
+@pytest.mark.parametrize("cls", ALL)
+def test_pickling_keeps_every_bit(cls):
+    model = small(cls).fit(*IRIS)
+    again = pickle.loads(pickle.dumps(model))
+    assert_array_equal(again.decision_function(IRIS[0]), model.decision_function(IRIS[0]))
+    assert_array_equal(list(again.staged_predict(IRIS[0])), list(model.staged_predict(IRIS[0])))
+
+
+# ---------------------------------------------------------------- probabilities
+
+
+def outputs_of(model, X):
+    return model._ensemble().outputs(X)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 4])
+def test_pairwise_probabilities_are_the_population_minimiser(n_classes):
+    """Of ``sum_y p_y sum_{c != y} exp(F_c - F_y)``, found numerically for the given p."""
+    rng = np.random.default_rng(n_classes)
+    y = np.arange(40 * n_classes) % n_classes
+    X = rng.normal(size=(len(y), 3)) + rng.normal(size=(n_classes, 3))[y]
+    model = small(AdaBoostECC).fit(X, y)
+    F, p = outputs_of(model, X[:5]), model.predict_proba(X[:5])
+
+    def risk(f, p):
+        return sum(
+            p[a] * np.exp(f[b] - f[a])
+            for a in range(n_classes)
+            for b in range(n_classes)
+            if a != b
+        )
+
+    for f, q in zip(F, p, strict=True):
+        found = minimize(risk, np.zeros(n_classes), args=(q,), tol=1e-12).x
+        assert_allclose(found - found.mean(), f - f.mean(), atol=1e-4)
+
+
+@pytest.mark.parametrize("coding", ["ovr", "ecoc"])
+@pytest.mark.parametrize("n_classes", [2, 3, 4])
+def test_codeword_probabilities_are_the_nearest_to_the_bits(coding, n_classes):
+    """The odds of two classes against a numerical minimum of the sum of KL(p, bit)."""
+    rng = np.random.default_rng(n_classes)
+    y = np.arange(40 * n_classes) % n_classes
+    X = rng.normal(size=(len(y), 3)) + rng.normal(size=(n_classes, 3))[y]
+    model = small(AdaBoostMO, coding=coding, max_iter=6).fit(X, y)
+    M, F, p = model.coding_matrix_, outputs_of(model, X[:4]), model.predict_proba(X[:4])
+    for i, f in enumerate(F):
+        # The bit by itself: the minimum of q exp(-f) + (1 - q) exp(f) is at f.
+        bit = expit(2 * f)
+        found = minimize_scalar(lambda t, q=bit[0]: q * np.exp(-t) + (1 - q) * np.exp(t)).x
+        assert found == pytest.approx(f[0], abs=1e-5)
+        for a, b in combinations(range(n_classes), 2):
+            q = np.where(M[a] > 0, bit, 1 - bit)[M[a] != M[b]]
+
+            def distance(t, q=q):
+                return (rel_entr(t, q) + rel_entr(1 - t, 1 - q)).sum()
+
+            options = {"xatol": 1e-9}
+            found = minimize_scalar(
+                distance, bounds=(0, 1), method="bounded", options=options
+            ).x
+            assert p[i, a] / (p[i, a] + p[i, b]) == pytest.approx(found, abs=1e-5)
+
+
+@pytest.mark.parametrize("cls", ALL)
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_the_most_probable_class_is_the_prediction(cls, n_classes):
+    X, y = (a[IRIS[1] < n_classes] for a in IRIS)
+    model = small(cls, max_iter=3).fit(X, y)
+    grid = np.random.default_rng(0).uniform(0, 8, (500, 4))
+    p, log_p = model.predict_proba(grid), model.predict_log_proba(grid)
+    assert_allclose(p.sum(axis=1), 1.0)
+    assert_allclose(np.exp(log_p), p, atol=1e-12)
+    for q in (p, log_p):
+        assert_array_equal(model.classes_[q.argmax(axis=1)], model.predict(grid))
+
+
+@pytest.mark.parametrize("scores", [[0.0, 1e-320], [0.3, 0.3 + 1e-16], [5e2, 0.0], [0.2, 0.2]])
+def test_rounding_does_not_change_the_most_probable_class(scores, monkeypatch):
+    model = small(MultiBoostECC).fit(*IRIS)
+    F = np.array([[*scores, -1.0], [-1.0, *scores[::-1]], [-1e4, *scores]])
+    monkeypatch.setattr(MultiBoostECC, "decision_function", lambda self, X: F)
+    for q in (model.predict_proba(IRIS[0]), model.predict_log_proba(IRIS[0])):
+        assert np.isfinite(q).all()
+        assert_array_equal(q.argmax(axis=1), F.argmax(axis=1))
+
+
+def test_the_papers_cross_validation_fits_the_scale_too():
+    X, y = WINE
+    model = MultiBoostMO(theta="cv", max_iter=5).fit(X[::2], y[::2])
+    assert model.probability_scale_ == model.theta_choice_.scale
+    fitted = log_loss(y[1::2], model.predict_proba(X[1::2]))
+    model.probability_scale_ *= 4  # too sure of itself
+    assert fitted < log_loss(y[1::2], model.predict_proba(X[1::2]))
+
+
+# ---------------------------------------------------------------- data and tools
+
+NAMES = ["sl", "sw", "pl", "pw"]
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+@pytest.mark.parametrize("cls", ALL)
+def test_frames_and_strings(cls, frame):
+    X, y = IRIS
+    plain = small(cls).fit(X, y)
+    table = frame({name: X[:, d] for d, name in enumerate(NAMES)})
+    labels = np.array(["setosa", "versicolor", "virginica"])[y]
+    model = small(cls).fit(table, labels)
+    assert model.feature_names_in_.tolist() == NAMES
+    assert_array_equal(model.decision_function(table), plain.decision_function(X))
+    assert_array_equal(model.predict(table), labels[[0, 50, 100]][plain.predict(X)])
+    assert_array_equal(model.margins(table, labels), plain.margins(X, y))
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(frame({name: X[:, d] for d, name in enumerate(NAMES[::-1])}))
+
+
+@pytest.mark.parametrize("cls", ALL)
+def test_memory_layout_and_precision_change_nothing(cls):
+    X = IRIS[0].astype(np.float32)
+    models = [
+        small(cls).fit(data, IRIS[1])
+        for data in (
+            X,
+            X.astype(float),
+            np.asfortranarray(X),
+            np.asfortranarray(X, dtype=float),
+        )
+    ]
+    F = models[0].decision_function(X)
+    for model in models[1:]:
+        assert_array_equal(model.estimator_weights_, models[0].estimator_weights_)
+        assert_array_equal(model.decision_function(np.asfortranarray(X, dtype=float)), F)
+
+
+@pytest.mark.parametrize("cls", ALL)
+def test_metadata_is_routed(cls):
+    """The weights arrive: rows of weight zero, mislabelled, do no harm."""
+    X = np.repeat(IRIS[0], 2, axis=0)
+    y = (np.repeat(IRIS[1], 2) + np.tile([0, 1], 150)) % 3
+    weight = np.tile([1.0, 0.0], 150)
+    with config_context(enable_metadata_routing=True):
+        asking = small(cls).set_fit_request(sample_weight=True)
+        scaler = StandardScaler().set_fit_request(sample_weight=False)
+        pipeline = make_pipeline(scaler, asking).fit(X, y, sample_weight=weight)
+        assert pipeline.score(*IRIS) > 0.9
+        grid = GridSearchCV(
+            asking.set_score_request(sample_weight=True), {"max_iter": [1, 12]}, cv=3
+        )
+        grid.fit(X, y, sample_weight=weight)
+        assert grid.best_params_ == {"max_iter": 12}
+        assert grid.best_score_ > 0.85
+        with pytest.raises(UnsetMetadataPassedError, match="sample_weight"):
+            make_pipeline(small(cls)).fit(X, y, sample_weight=weight)
+
+
+@pytest.mark.parametrize("cls", ALL)
+def test_calibration_and_clones(cls):
+    X, y = WINE
+    model = small(cls)
+    calibrated = CalibratedClassifierCV(model, cv=3).fit(X[::2], y[::2])
+    assert log_loss(y[1::2], calibrated.predict_proba(X[1::2])) < 0.5
+    twin = clone(model).fit(X, y)
+    assert twin.get_params() == model.get_params()
+    assert_array_equal(twin.decision_function(X), model.fit(X, y).decision_function(X))
+
+
+@pytest.mark.parametrize("cls", [MultiBoostMO, MultiBoostECC, TCBoostClassifier])
+def test_a_grid_search_over_budgets_in_a_pipeline(cls):
+    pipeline = Pipeline([("scale", StandardScaler()), ("boost", small(cls))])
+    grid = GridSearchCV(pipeline, {"boost__theta": [1e-3, 5.0]}, cv=3, scoring="neg_log_loss")
+    assert grid.fit(*WINE).best_params_ == {"boost__theta": 5.0}
+    assert grid.best_estimator_[-1].theta_ == 5.0
+
+
+# ---------------------------------------------------------------- weights of classes
+
+
+@pytest.mark.parametrize("coding", ["vector", "learned"])
+def test_class_weights_multiply_those_of_the_rows(coding):
+    X, y = WINE
+    weight = np.random.default_rng(0).integers(1, 4, len(y)).astype(float)
+    names = np.array(["b", "a", "c"])[y]
+    given = small(TCBoostClassifier, coding=coding, class_weight={"b": 4.0, "a": 0.5, "c": 1})
+    given.fit(X, names, weight)
+    alone = small(TCBoostClassifier, coding=coding)
+    alone.fit(X, names, weight * np.array([4.0, 0.5, 1.0])[y])
+    assert_array_equal(given.estimator_weights_, alone.estimator_weights_)
+    balanced = small(TCBoostClassifier, coding=coding, class_weight="balanced")
+    balanced.fit(X, names, weight)
+    total = np.bincount(y, weight)
+    alone.fit(X, names, weight / total[y])
+    assert_array_equal(balanced.estimator_weights_, alone.estimator_weights_)
+    rows = np.repeat(np.arange(len(y)), weight.astype(int))  # a weight of 2 is two rows
+    repeated = clone(balanced).fit(X[rows], names[rows])
+    assert_allclose(repeated.predict_proba(X), balanced.predict_proba(X), atol=1e-6)
+
+
+def test_a_class_of_weight_zero_is_not_there(tmp_path):
+    X, y = WINE
+    model = small(TCBoostClassifier, class_weight={0: 1.0, 1: 0.0, 2: 2.0}).fit(X, y)
+    assert model.classes_.tolist() == [0, 2]
+    tcboost.save(model, tmp_path / "model.tcb")
+    assert tcboost.load(tmp_path / "model.tcb").class_weight == model.class_weight
+    for bad, match in (({0: -1.0}, "negative"), ({9: 1.0}, "class_weight"), ("even", "class")):
+        with pytest.raises(ValueError, match=match):
+            small(TCBoostClassifier, class_weight=bad).fit(X, y)
+
+
+@pytest.mark.parametrize("coding", ["vector", "learned"])
+@pytest.mark.parametrize("ratio", [1e6, 1e9])
+def test_rows_that_weigh_nothing_do_not_choose_a_feature(coding, ratio):
+    """The constant model is proved optimal: a stump would be better by less than tol."""
+    X, y = WINE
+    model = small(TCBoostClassifier, coding=coding, tol=1e-4, class_weight={0: ratio})
+    model.fit(X, y)
+    assert (model.predict(X) == 0).all()
+    assert not model.feature_importances_.any()
+    assert model.certificate_.gap <= 1e-4
+    w = np.where(y == 0, ratio, 1.0)
+    loss = log_loss(y, model.predict_proba(X), sample_weight=w)
+    assert loss == pytest.approx(model.certificate_.primal, rel=1e-6)
+
+
+# ---------------------------------------------------------------- more rounds later
+
+
+def assert_same_fit(a, b, X):
+    assert_array_equal(a.estimator_weights_, b.estimator_weights_)
+    assert_array_equal(a.decision_function(X), b.decision_function(X))
+    assert a.certificate_ == b.certificate_
+    for name in set(a.history_) - {"inner_products", "weights"}:
+        assert_array_equal(a.history_[name], b.history_[name])
+    for name in ("inner_products", "weights"):
+        for left, right in zip(a.history_[name], b.history_[name], strict=True):
+            assert_array_equal(left, right)
+
+
+WARM = [small(cls, warm_start=True) for cls in ALL] + [
+    small(TCBoostClassifier, warm_start=True, coding=coding, loss=loss)
+    for coding, loss in (("random", "multinomial"), ("learned", "multinomial"))
+]
+WARM += [
+    small(cls, warm_start=True, weak_learner=learner)
+    for cls in PAPER
+    for learner in ("lda", DecisionTreeClassifier(max_depth=2, max_features=1))
+]
+
+
+@pytest.mark.parametrize("model", WARM, ids=str)
+def test_going_on_is_as_one_fit(model):
+    X, y = WINE
+    model = clone(model).set_params(max_iter=3).fit(X, y)
+    again = pickle.loads(pickle.dumps(model))
+    model.set_params(max_iter=3).fit(X, y)
+    model.set_params(max_iter=8, n_jobs=1).fit(X[::-1], y[::-1])
+    model.set_params(max_iter=14).fit(X, y)
+    again.set_params(max_iter=14).fit(X, y)
+    alone = clone(model).set_params(warm_start=False).fit(X, y)
+    assert alone.n_iter_ > 3
+    assert_same_fit(model, alone, X)
+    assert_same_fit(again, alone, X)
+    assert not hasattr(alone, "_run")
+
+
+def test_a_run_that_has_ended_stays_as_it_is():
+    model = MultiBoostMO(theta=1.0, max_iter=40, tol=1e-3, warm_start=True).fit(*IRIS)
+    alone = clone(model).set_params(max_iter=400, warm_start=False).fit(*IRIS)
+    assert model.n_iter_ < 40
+    assert_same_fit(model.set_params(max_iter=400).fit(*IRIS), alone, IRIS[0])
+
+
+def test_what_changed_is_named():
+    X, y = IRIS
+    model = small(TCBoostClassifier, warm_start=True).fit(X, y)
+    for parameters, match in (
+        ({"theta": 6.0}, "theta changed"),
+        ({"tol": 1e-3, "max_bins": 7}, "max_bins, tol.* changed"),
+        ({"max_iter": 3}, "max_iter=3 is less than the"),
+    ):
+        before = {name: model.get_params()[name] for name in parameters}
+        with pytest.raises(ValueError, match=match):
+            model.set_params(**parameters).fit(X, y)
+        model.set_params(**before)
+    for data in ((X + 1, y), (X, (y + 1) % 3), (X, y, np.arange(1, 151))):
+        with pytest.raises(ValueError, match="X, y or sample_weight changed"):
+            model.fit(*data)
+    model.fit(np.tile(X, (2, 1)), np.tile(y, 2))  # which is the same problem
+    for cls, theta in ((TCBoostClassifier, "auto"), (MultiBoostMO, "stagewise")):
+        with pytest.raises(ValueError, match=f"a number, not '{theta}'"):
+            cls(theta=theta, warm_start=True).fit(X, y)
+
+
+def test_a_model_file_does_not_carry_the_run(tmp_path):
+    model = small(MultiBoostECC, warm_start=True).fit(*IRIS)
+    tcboost.save(model, tmp_path / "model.tcb")
+    again = tcboost.load(tmp_path / "model.tcb")
+    assert again.warm_start
+    assert not hasattr(again, "_run")
+    assert_same_fit(again.set_params(random_state=0).fit(*IRIS), model, IRIS[0])
+
+
+# ---------------------------------------------------------------- early stopping
+
+
+def noisy(n=300, seed=0):
+    rng = np.random.default_rng(seed)
+    y = np.arange(n) % 3
+    return rng.normal(size=(n, 5)) + 0.7 * rng.normal(size=(3, 5))[y], y
+
+
+@pytest.mark.parametrize("cls", ALL)
+def test_early_stopping_keeps_the_best_round(cls):
+    X, y = noisy()
+    theta = {} if cls in STAGE_WISE else {"theta": 60.0}
+    model = small(cls, max_iter=200, early_stopping=True, n_iter_no_change=5, **theta).fit(X, y)
+    validation = model.history_["validation_loss"]
+    t = int(validation.argmin()) + 1
+    assert model.n_iter_ == len(model.estimators_) == t < 200
+    assert len(validation) == len(model.history_["loss"]) == t + 5
+    assert len(list(model.staged_predict(X))) == t
+    assert_array_equal(list(model.staged_decision_function(X))[-1], model.decision_function(X))
+    assert model.certificate_.primal == model.history_["loss"][t - 1]
+    # The same rows without those held out: the stage is the true one, the bound holds.
+    rows = LocalRows(X, y, np.ones(len(y)), "auto", 1)
+    train, held = rows.hold_out(0.1)
+    alone = small(cls, max_iter=200, tol=1e-4, **theta) if theta else small(cls, max_iter=t)
+    alone.fit(train.X, train.y, train.weight)
+    if not theta:
+        assert_array_equal(alone.decision_function(X), model.decision_function(X))
+        assert model.theta_ == alone.theta_
+    assert model.certificate_.dual <= alone.certificate_.primal + 1e-9
+    # The loss of the rows held out, from their margins alone.
+    z = (
+        model.margins(held.X, held.y)
+        * np.sqrt((model.estimator_weights_.reshape(t, -1) ** 2).sum(axis=1)).sum()
+    )
+    if cls is TCBoostClassifier:
+        loss = np.log1p(np.exp(-z).sum(axis=1)) @ held.weight
+    else:
+        loss = np.log(np.exp(-z).mean(axis=1) @ held.weight)
+    assert loss == pytest.approx(validation.min(), rel=1e-9)
+
+
+def test_rows_are_held_out_by_content():
+    X, y = noisy(100)
+    rows = LocalRows(X, y, np.ones(100), "auto", 1)
+    train, held = rows.hold_out(0.2)
+    again = LocalRows(np.tile(X[::-1], (2, 1)), np.tile(y[::-1], 2), np.ones(200), "auto", 1)
+    assert_array_equal(again.hold_out(0.2)[1].X, held.X)
+    assert np.bincount(held.y).tolist() == [6, 6, 6]
+    assert len(train) + len(held) == 100
+    with pytest.raises(ValueError, match=r"validation_fraction=0.01 is less than one row"):
+        small(AdaBoostMO, early_stopping=True, validation_fraction=0.01).fit(X, y)
+
+
+@pytest.mark.parametrize("cls", ALL)
+def test_early_stopping_goes_on_warm(cls, tmp_path):
+    X, y = noisy()
+    model = small(cls, max_iter=3, early_stopping=True, n_iter_no_change=2, warm_start=True)
+    model.fit(X, y).set_params(max_iter=60).fit(X, y)
+    alone = clone(model).set_params(warm_start=False).fit(X, y)
+    assert_same_fit(model, alone, X)
+    assert_same_fit(model.set_params(max_iter=70).fit(X, y), alone, X)
+    tcboost.save(alone, tmp_path / "model.tcb")
+    again = tcboost.load(tmp_path / "model.tcb")
+    assert_array_equal(again.decision_function(X), alone.decision_function(X))
+    assert_array_equal(again.history_["validation_loss"], alone.history_["validation_loss"])
+
+
+def test_early_stopping_with_a_budget_to_choose():
+    X, y = noisy(120)
+    model = TCBoostClassifier(max_iter=40, early_stopping=True).fit(X, y)
+    assert model.theta_ == model.theta_choice_.theta
+    assert model.certificate_.theta == model.theta_
+
+
+# ---------------------------------------------------------------- callbacks
+
+
+class Watcher:
+    """Scores the model after each round, and stops after `last` of them."""
+
+    def __init__(self, last=None):
+        self.last, self.scores, self.ended, self.open = last, [], [], 0
+
+    def setup(self, estimator, context):
+        self.open += 1
+
+    def teardown(self, estimator, context):
+        self.open -= 1
+
+    def on_fit_task_begin(self, estimator, context):
+        pass
+
+    def on_fit_task_end(self, estimator, context, *, X, y, fitted_estimator):
+        self.ended.append(context.task_name)
+        if context.task_name == "round":
+            self.scores.append(fitted_estimator.decision_function(X))
+            return len(self.scores) == self.last
+        assert_array_equal(fitted_estimator.predict(X), estimator.predict(X))
+        return False
+
+
+@pytest.mark.parametrize("cls", ALL)
+def test_callbacks_see_every_round(cls):
+    pytest.importorskip("sklearn.callback", reason="scikit-learn before 1.9 has no callbacks")
+    watcher = Watcher()
+    model = small(cls, max_iter=6).set_callbacks(watcher).fit(*WINE)
+    assert watcher.ended == ["round"] * 6 + ["fit"]
+    assert watcher.open == 0
+    stages = list(model.staged_decision_function(WINE[0]))
+    assert_array_equal(watcher.scores[:-1], stages[:-1])
+    stopped = small(cls, max_iter=6).set_callbacks(Watcher(last=4)).fit(*WINE)
+    alone = small(cls, max_iter=4).fit(*WINE)
+    assert_array_equal(stopped.decision_function(WINE[0]), alone.decision_function(WINE[0]))
+    with pytest.raises(ValueError, match="one class"):
+        model.fit(WINE[0], np.zeros(178))
+    assert watcher.open == 0
+
+
+@pytest.mark.parametrize("cls", ALL)
+def test_the_progress_bar(cls, capsys):
+    callback = pytest.importorskip("sklearn.callback", reason="scikit-learn before 1.9")
+    small(cls).set_callbacks(callback.ProgressBar()).fit(*WINE)
+    out = capsys.readouterr().out
+    assert f"{cls.__name__} - fit" in out
+    assert "100%" in out
+    pipeline = make_pipeline(StandardScaler(), small(cls))
+    pipeline.set_callbacks(callback.ProgressBar()).fit(*WINE)
+    assert cls.__name__ in capsys.readouterr().out
