@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-all lint bench clean
+.PHONY: demo test test-all lint bench bench-peers clean
 
 # Python sources are used in place; a change of the native core or of the settings reinstalls.
 SOURCES := pyproject.toml CMakeLists.txt $(wildcard cpp/*)
@@ -22,6 +22,10 @@ $(VENV)/test.stamp: $(SOURCES) | $(BIN)/python
 	$(BIN)/python -m pip install --quiet -e '.[test]'
 	@touch $@ $(VENV)/demo.stamp
 
+$(VENV)/peers.stamp: $(SOURCES) | $(BIN)/python
+	$(BIN)/python -m pip install --quiet -e '.[peers]'
+	@touch $@
+
 demo: $(VENV)/demo.stamp
 	$(BIN)/python examples/demo.py
 
@@ -39,6 +43,10 @@ lint: $(VENV)/test.stamp
 bench: $(VENV)/test.stamp
 	$(BIN)/python benchmarks/master.py
 	$(BIN)/python benchmarks/theta_path.py
+
+# Hours, where the data are at hand (TCBOOST_DATA); a stopped run goes on where it was.
+bench-peers: $(VENV)/peers.stamp
+	$(BIN)/python benchmarks/error_per_stump.py
 
 clean:
 	rm -rf $(VENV) build dist
