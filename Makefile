@@ -47,6 +47,7 @@ bench: $(VENV)/test.stamp
 # Hours, where the data are at hand (TCBOOST_DATA); a stopped run goes on where it was.
 bench-peers: $(VENV)/peers.stamp
 	$(BIN)/python benchmarks/error_per_stump.py
+	$(BIN)/python benchmarks/ebm.py
 
 clean:
 	rm -rf $(VENV) build dist
