@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 OLDEST := .venv-oldest
 
-.PHONY: demo test test-all test-oldest lint bench clean
+.PHONY: demo test test-all test-oldest lint bench bench-peers clean
 
 # Python sources are used in place; a change of the native core or of the settings reinstalls.
 SOURCES := pyproject.toml CMakeLists.txt $(wildcard cpp/*)
@@ -30,6 +30,10 @@ $(OLDEST)/test.stamp: $(SOURCES) | $(OLDEST)/bin/python
 	$(OLDEST)/bin/python -m pip install --quiet -c $(OLDEST)/pins.txt -e '.[test]'
 	@touch $@
 
+$(VENV)/peers.stamp: $(SOURCES) | $(BIN)/python
+	$(BIN)/python -m pip install --quiet -e '.[peers]'
+	@touch $@
+
 demo: $(VENV)/demo.stamp
 	$(BIN)/python examples/demo.py
 
@@ -51,6 +55,11 @@ lint: $(VENV)/test.stamp
 bench: $(VENV)/test.stamp
 	$(BIN)/python benchmarks/master.py
 	$(BIN)/python benchmarks/theta_path.py
+
+# Hours, where the data are at hand (TCBOOST_DATA); a stopped run goes on where it was.
+bench-peers: $(VENV)/peers.stamp
+	$(BIN)/python benchmarks/error_per_stump.py
+	$(BIN)/python benchmarks/ebm.py
 
 clean:
 	rm -rf $(VENV) $(OLDEST) build dist
