@@ -39,8 +39,9 @@ using Codes = nb::ndarray<const std::int8_t, nb::ndim<2>, nb::c_contig, nb::devi
 using Reals = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Changed = nb::ndarray<double, nb::c_contig, nb::device::cpu>;
 
-nb::tuple descend(Signs H, std::optional<Codes> codes, Offsets start, Reals weight, Changed W,
-                  Changed F, double theta, double tol, int max_sweeps, bool exponential) {
+double descend(Signs H, std::optional<Codes> codes, Offsets start, Reals weight, Changed W,
+                  Changed F, double theta, double price, double ridge, double tol, int max_sweeps,
+                  bool exponential) {
     const std::size_t n = H.shape(0), t = H.shape(1), n_classes = start.shape(0) - 1;
     if (weight.shape(0) != n || std::size_t(start(n_classes)) != n)
         throw std::invalid_argument("H, start and weight differ in their rows");
@@ -51,19 +52,19 @@ nb::tuple descend(Signs H, std::optional<Codes> codes, Offsets start, Reals weig
     if (codes && (codes->shape(0) != t || codes->shape(1) != n_classes))
         throw std::invalid_argument("codes must be columns x classes");
     const tcboost::ScoredRows rows{n, n_classes, start.data(), weight.data(), exponential};
-    tcboost::DescentResult result;
+    double gap;
     {
         nb::gil_scoped_release release;
         if (codes)
-            result = tcboost::descend(rows, H.data(), t,
+            gap = tcboost::descend(rows, H.data(), t,
                                       tcboost::CodeSteps(W.data(), codes->data(), n_classes),
-                                      F.data(), theta, tol, max_sweeps);
+                                      F.data(), theta, price, tol, max_sweeps);
         else
-            result = tcboost::descend(rows, H.data(), t,
-                                      tcboost::VectorSteps(W.data(), n_classes), F.data(),
-                                      theta, tol, max_sweeps);
+            gap = tcboost::descend(rows, H.data(), t,
+                                      tcboost::VectorSteps(W.data(), n_classes, ridge),
+                                      F.data(), theta, price, tol, max_sweeps);
     }
-    return nb::make_tuple(result.gap, result.n_sweeps);
+    return gap;
 }
 
 NB_MODULE(_core, m) {
@@ -78,6 +79,6 @@ NB_MODULE(_core, m) {
     m.def("descend", &descend, nb::arg("H").noconvert(), nb::arg("codes").none(),
           nb::arg("start").noconvert(), nb::arg("weight").noconvert(),
           nb::arg("W").noconvert(), nb::arg("F").noconvert(), nb::arg("theta"),
-          nb::arg("tol"), nb::arg("max_sweeps"), nb::arg("exponential"),
-          "Improve the coefficients W and the scores F in place; the restricted gap and sweeps.");
+          nb::arg("price"), nb::arg("ridge"), nb::arg("tol"), nb::arg("max_sweeps"), nb::arg("exponential"),
+          "Improve the coefficients W and the scores F in place; returns the restricted gap.");
 }

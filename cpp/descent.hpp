@@ -1,10 +1,11 @@
 // Block coordinate descent on the coefficients of hypotheses, within a budget.
 //
-//     minimise loss(F), F = sum_j h_j v_j,  subject to  sum_j size(v_j) <= theta
+//     minimise    loss(F) + ridge / 2 sum_j |v_j|^2 + price sum_j size(v_j),  F = sum_j h_j v_j
+//     subject to  sum_j size(v_j) <= theta
 //
-// v_j is a class vector with its length as size, or a multiple w_j >= 0 of a code. Since
-// h = +-1, a step on one hypothesis multiplies the exponentials of the scores by two factors,
-// and all hypotheses have the same block on the diagonal of the Hessian.
+// v_j is a class vector with its length as size, or a multiple w_j >= 0 of a code (without a
+// ridge). Since h = +-1, a step on one hypothesis multiplies the exponentials of the scores by
+// two factors, and all hypotheses have the same block on the diagonal of the Hessian.
 #pragma once
 
 #include <algorithm>
@@ -44,6 +45,15 @@ TCBOOST_WIDE inline void add(double a, const double* x, double* y, std::size_t n
     for (std::size_t i = 0; i < n; ++i) y[i] += a * x[i];
 }
 
+// out = a / b
+TCBOOST_WIDE inline void divide(const double* a, const double* b, double* out, std::size_t n) {
+    for (std::size_t i = 0; i < n; ++i) out[i] = a[i] / b[i];
+}
+
+TCBOOST_WIDE inline void widen(const std::int8_t* h, double* out, std::size_t n) {
+    for (std::size_t i = 0; i < n; ++i) out[i] = h[i];
+}
+
 // out = x y
 TCBOOST_WIDE inline void multiply(const double* x, const double* y, double* out,
                                   std::size_t n) {
@@ -66,7 +76,9 @@ class Weights {
 
     explicit Weights(const ScoredRows& rows)
         : r_(rows), E_(rows.n * rows.n_classes), sum_(rows.n), scale_(rows.n), own_(rows.n),
-          h_(rows.n), hs_(rows.n) {}
+          h_(rows.n), hs_(rows.n) {
+        std::copy(rows.weight, rows.weight + rows.n, own_.begin());
+    }
 
     // From the scores F, without what rounding has piled up.
     void refresh(const double* F) {
@@ -106,7 +118,7 @@ class Weights {
     // Minus the gradient by the class vector of h.
     void gradient(const std::int8_t* h, double* g) {
         const std::size_t n = r_.n;
-        for (std::size_t i = 0; i < n; ++i) h_[i] = h[i];
+        widen(h, h_.data(), n);
         multiply(h_.data(), scale_.data(), hs_.data(), n);
         for (std::size_t c = 0; c < r_.n_classes; ++c) {
             const std::size_t first = r_.start[c], count = r_.start[c + 1] - first;
@@ -151,7 +163,7 @@ class Weights {
                     if (y != c) couple(c, y, u / total_);
                 }
             } else {
-                for (std::size_t i = 0; i < n; ++i) hs_[i] /= sum_[i];
+                divide(hs_.data(), sum_.data(), hs_.data(), n);
                 for (std::size_t k = 0; k < c; ++k) couple(c, k, dot(hs_.data(), &E_[k * n], n));
             }
         }
@@ -175,8 +187,7 @@ class Weights {
             total_ = 0;
             for (std::size_t i = 0; i < n; ++i) total_ += own_[i];
         } else {
-            for (std::size_t i = 0; i < n; ++i) scale_[i] = r_.weight[i] / sum_[i];
-            std::copy(r_.weight, r_.weight + n, own_.begin());
+            divide(own_.data(), sum_.data(), scale_.data(), n);
         }
     }
 };
@@ -184,16 +195,25 @@ class Weights {
 // Class vectors, W of shape (t, C).
 class VectorSteps {
   public:
-    VectorSteps(double* W, std::size_t C) : W_(W), C_(C), x_(C) {}
+    VectorSteps(double* W, std::size_t C, double ridge)
+        : W_(W), C_(C), ridge_(ridge), x_(C) {}
 
+    double size(std::size_t j) const { return length(W_ + j * C_); }
+    // Of the loss with its ridge.
+    double edge(std::size_t j, const double* g) {
+        for (std::size_t c = 0; c < C_; ++c) x_[c] = g[c] - ridge_ * W_[j * C_ + c];
+        return length(x_.data());
+    }
+    // ridge |W|^2
+    double ridge(std::size_t t) const {
+        return ridge_ > 0 ? ridge_ * dot(W_, W_, t * C_) : 0;
+    }
     void rescale(std::size_t t, double s) {
         for (std::size_t k = 0; k < t * C_; ++k) W_[k] *= s;
     }
 
-    double size(std::size_t j) const { return length(W_ + j * C_); }
-    double edge(std::size_t, const double* g) const { return length(g); }
-
-    // Minimise -g.d + d'Qd curve / 2 + lambda length(v + d) by a few proximal gradients.
+    // Minimise -g.d + d'Qd curve / 2 + ridge |v + d|^2 / 2 + lambda |v + d|: a few proximal
+    // gradients.
     void solve(std::size_t j, const double* g, const double* Q, double curve, double lambda,
                double* d) {
         const double* v = W_ + j * C_;
@@ -201,32 +221,33 @@ class VectorSteps {
         if (size(j) == 0 && length(g) <= lambda) return;
         double steep = 0;
         for (std::size_t c = 0; c < C_; ++c) steep = std::max(steep, 2 * Q[c * C_ + c]);
-        steep = std::max(curve * steep, 1e-12);  // rows of Q sum to zero: Gershgorin's bound
+        steep = std::max(curve * steep + ridge_, 1e-12);  // Gershgorin: rows of Q sum to zero
         for (int k = 0; k < 12; ++k) {
             for (std::size_t c = 0; c < C_; ++c) {
-                double slope = g[c];
-                for (std::size_t b = 0; b < C_; ++b) slope -= curve * Q[c * C_ + b] * d[b];
-                x_[c] = v[c] + d[c] + slope / steep;
+                double bent = 0;
+                for (std::size_t b = 0; b < C_; ++b) bent += Q[c * C_ + b] * d[b];
+                x_[c] = v[c] + d[c] + (g[c] - curve * bent - ridge_ * (v[c] + d[c])) / steep;
             }
-            const double long_ = length(x_.data());
-            const double keep = std::max(0.0, 1 - lambda / steep / std::max(long_, 1e-300));
-            for (std::size_t c = 0; c < C_; ++c) d[c] = keep * x_[c] - v[c];
+            const double keep = std::max(0.0, 1 - lambda / steep / std::max(length(x_.data()), 1e-300));
+            double moved = 0, far = 0;
+            for (std::size_t c = 0; c < C_; ++c) {
+                const double next = keep * x_[c] - v[c];
+                moved = std::max(moved, std::abs(next - d[c]));
+                far = std::max(far, std::abs(next));
+                d[c] = next;
+            }
+            if (moved <= 0.03 * far) break;
         }
     }
-    void take(std::size_t j, const double* d) {
-        for (std::size_t c = 0; c < C_; ++c) W_[j * C_ + c] += d[c];
-    }
+    void take(std::size_t j, const double* d) { add(1.0, d, W_ + j * C_, C_); }
 
   private:
     double* W_;
     std::size_t C_;
+    double ridge_;
     std::vector<double> x_;
 
-    double length(const double* v) const {
-        double s = 0;
-        for (std::size_t c = 0; c < C_; ++c) s += v[c] * v[c];
-        return std::sqrt(s);
-    }
+    double length(const double* v) const { return std::sqrt(dot(v, v, C_)); }
 };
 
 // Multiples w_j >= 0 of the codes, W of shape (t,).
@@ -239,6 +260,7 @@ class CodeSteps {
     }
 
     double size(std::size_t j) const { return W_[j]; }
+    double ridge(std::size_t) const { return 0; }
     double edge(std::size_t j, const double* g) const {
         double s = 0;
         for (std::size_t c = 0; c < C_; ++c) s += m_[j * C_ + c] * g[c];
@@ -264,41 +286,44 @@ class CodeSteps {
     std::size_t C_;
 };
 
-struct DescentResult {
-    double gap;
-    int n_sweeps;
-};
-
 // H is n x t by columns, F is C x n by rows; W (inside steps) and F are changed together.
 template <class Steps>
 class Descent {
   public:
     Descent(const ScoredRows& rows, const std::int8_t* H, std::size_t t, Steps steps, double* F,
-            double theta)
-        : rows_(rows), H_(H), t_(t), steps_(steps), F_(F), theta_(theta), weights_(rows),
+            double theta, double price)
+        : rows_(rows), H_(H), t_(t), steps_(steps), F_(F), theta_(theta), price_(price), weights_(rows),
           g_(rows.n_classes), d_(rows.n_classes), Q_(rows.n_classes * rows.n_classes) {}
 
-    DescentResult run(double tol, int max_sweeps) {
-        double gap = INFINITY, last_loss = INFINITY;
-        bool spent = used() > theta_ * (1 - 1e-9);
+    double run(double tol, int max_sweeps) {
+        double gap = INFINITY, last_value = INFINITY, size = used();
+        bool spent = size > theta_ * (1 - 1e-9);
         int sweep = 0;
         for (;; ++sweep) {
             weights_.refresh(F_);
+            const double ridge = steps_.ridge(t_), slope = weights_.slope - ridge;
+            auto gap_at = [&](double edge) {
+                return std::min(theta_, size) * std::max(edge, price_) - slope;
+            };
             // Edges met in a sweep are a little old: they tell when to look at all of them.
-            if (sweep == max_sweeps || theta_ * edge_ - weights_.slope <= tol) {
-                gap = exact_gap();
+            if (sweep == max_sweeps || gap_at(edge_) <= tol) {
+                gap = gap_at(largest_edge());
                 if (gap <= tol || sweep == max_sweeps) break;
             }
-            if (weights_.loss > last_loss + 1e-12) damping_ = std::min(8.0, 1.5 * damping_);
-            last_loss = weights_.loss;
+            const double value = weights_.loss + ridge / 2 + price_ * size;
+            if (value > last_value + 1e-12) damping_ = std::min(8.0, 1.5 * damping_);
+            last_value = value;
             // The multiplier of the budget: the edge that the coefficients have on average.
-            const double lambda = spent ? std::max(0.0, weights_.slope / theta_) : 0.0;
+            const double lambda = spent ? std::max(price_, slope / theta_) : price_;
             one_sweep(lambda, sweep % 2 == 0);
-            const double size = used();
-            spent = size > theta_ || (lambda > 0 && size > 0);
-            if (spent) rescale(theta_ / size);  // back to where the budget is used up
+            size = used();
+            spent = size > theta_ || (spent && lambda > price_ && size > 0);
+            if (spent) {  // back to where the budget is used up
+                rescale(theta_ / size);
+                size = theta_;
+            }
         }
-        return {gap, sweep};
+        return gap;
     }
 
   private:
@@ -307,7 +332,7 @@ class Descent {
     std::size_t t_;
     Steps steps_;
     double* F_;
-    double theta_, damping_ = 1, edge_ = INFINITY;
+    double theta_, price_, damping_ = 1, edge_ = INFINITY;
     Weights weights_;
     std::vector<double> g_, d_, Q_;
 
@@ -322,13 +347,13 @@ class Descent {
         for (std::size_t i = 0; i < rows_.n * rows_.n_classes; ++i) F_[i] *= s;
     }
 
-    double exact_gap() {
+    double largest_edge() {
         edge_ = 0;
         for (std::size_t j = 0; j < t_; ++j) {
             weights_.gradient(H_ + j * rows_.n, g_.data());
             edge_ = std::max(edge_, steps_.edge(j, g_.data()));
         }
-        return theta_ * edge_ - weights_.slope;
+        return edge_;
     }
 
     void one_sweep(double lambda, bool newest_first) {
@@ -347,7 +372,7 @@ class Descent {
                 if (range < 0.05) break;
                 curve = damping_ * 2 * (std::expm1(range) - range) / (range * range);
             }
-            if (range == 0) continue;
+            if (range < 1e-14) continue;
             steps_.take(j, d_.data());
             weights_.move(d_.data(), F_);
         }
@@ -355,9 +380,10 @@ class Descent {
 };
 
 template <class Steps>
-DescentResult descend(const ScoredRows& rows, const std::int8_t* H, std::size_t t, Steps steps,
-                      double* F, double theta, double tol, int max_sweeps) {
-    return Descent<Steps>(rows, H, t, steps, F, theta).run(tol, max_sweeps);
+double descend(const ScoredRows& rows, const std::int8_t* H, std::size_t t, Steps steps,
+                      double* F, double theta, double price, double tol,
+                      int max_sweeps) {
+    return Descent<Steps>(rows, H, t, steps, F, theta, price).run(tol, max_sweeps);
 }
 
 }  // namespace tcboost

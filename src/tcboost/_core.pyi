@@ -8,3 +8,19 @@ def prefix_sums(
     n_threads: int,
 ) -> NDArray[np.int64]:
     """Sums of V over the rows, by feature and cumulated over its bins."""
+
+def descend(
+    H: NDArray[np.int8],
+    codes: NDArray[np.int8] | None,
+    start: NDArray[np.int64],
+    weight: NDArray[np.float64],
+    W: NDArray[np.float64],
+    F: NDArray[np.float64],
+    theta: float,
+    price: float,
+    ridge: float,
+    tol: float,
+    max_sweeps: int,
+    exponential: bool,
+) -> float:
+    """Improve the coefficients W and the scores F in place; returns the restricted gap."""

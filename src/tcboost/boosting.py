@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .certificate import Certificate, Certifier
-from .columns import Chooser, Priced
-from .correctors import BallCorrective, Corrector, StageWise, TotallyCorrective, lengths
+from .certificate import Certificate, Certifier, certificate
+from .columns import Chooser, Priced, Wanted
+from .correctors import BallCorrective, Budget, Corrector, TotallyCorrective, lengths
 from .losses import DualWeights, Loss
 from .margins import Margin
 from .model.ensemble import Ensemble
@@ -81,7 +81,7 @@ class Run:
         self.certificate: Certificate
         self.paused: Run | None = None
         self.over = False
-        self._certifier = Certifier()
+        self._certifier, self._open = Certifier(), np.inf
 
     @property
     def w(self) -> Vector:
@@ -92,6 +92,7 @@ class Run:
         self,
         max_iter: int,
         pause: bool = False,
+        polish: bool = True,
         watch: Callable[[Run], bool] = lambda run: False,
     ) -> Run:
         """Add columns until there are `max_iter`, the certificate is small, or `watch` says so.
@@ -99,33 +100,38 @@ class Run:
         Step numbers are those of Algorithm 3. The round after the last one only certifies: the
         bound at the final coefficients needs the best edge under the final dual weights.
         """
-        task, corrector, columns = self.task, self.corrector, self.columns
-        watched, stop = len(columns), False
+        task, corrector, columns, history = (
+            self.task,
+            self.corrector,
+            self.columns,
+            self.history,
+        )
+        watched, stop = len(history.edges), False
         while True:
-            full = len(columns) >= max_iter
-            if full and pause and self.paused is None:
+            room = max_iter - len(columns)
+            if room < corrector.batch() and pause and self.paused is None:
                 shared = (task, *vars(task).values(), *columns)
                 self.paused = deepcopy(self, {id(thing): thing for thing in shared})
-            dual, g, priced = self._price(not full)
-            if len(self.history) < len(columns):
-                self.history.record(task, corrector, self.certificate, g)
+            dual, g, priced = self._price(min(room, corrector.batch()))
+            if len(history) < len(history.edges):
+                history.record(task, corrector, self.certificate, g)
                 if self.held_out:
-                    loss = self.held_out.loss(task, columns, self.w)
-                    self.history.validation_loss.append(loss)
-                    if len(columns) - self.history.best >= self.held_out.patience:
+                    history.validation_loss.append(self.held_out.loss(task, columns, self.w))
+                    if len(history) - history.best >= self.held_out.patience:
                         break
-            if watched < len(columns):
-                watched, stop = len(columns), watch(self)
-            finished = corrector.done(self.certificate.gap) or full or stop
-            if finished or priced.column is None:  # (3), (6)
-                if not corrector.polish():
+            if watched < len(history.edges):
+                watched, stop = len(history.edges), watch(self)
+            finished = corrector.done(self._open) or room <= 0 or stop
+            if finished or not priced.columns:  # (3), (6)
+                if not polish or not corrector.polish():
                     break
-                self.history.forget()
+                history.forget()
                 continue
-            if not corrector.update(priced.column, priced.column.outputs(task.rows.X), dual):
+            outputs = [column.outputs(task.rows.X) for column in priced.columns]
+            if not corrector.update(priced.columns, outputs, dual):
                 break  # after (4), (5)
-            columns.append(priced.column)
-            self.history.edges.append(priced.edge / dual.scale)
+            columns.extend(priced.columns)
+            history.edges.append(priced.edge / dual.scale)
         self.over = True
         return self
 
@@ -134,16 +140,16 @@ class Run:
 
         Its coefficients are those of its round, and a dual bound of any round is one for it.
         """
-        t, w, theta = self.history.best, self.w, self.corrector.budget
-        if self.held_out is None or t == len(self.columns):
-            return Model(self.columns, w, theta, self.certificate)
-        w = self.history.weights[t - 1]
-        theta = float(w.sum()) if isinstance(self.corrector, StageWise) else theta
-        return Model(
-            self.columns[:t], w, theta, self._certificate(self.history.losses[t - 1], theta)
-        )
+        t = self.history.best
+        if self.held_out is None or t == len(self.history):
+            return Model(self.columns, self.w, self.corrector.theta, self.certificate)
+        w, then = self.history.weights[t - 1], self.history.certificates[t - 1]
+        certificate = then
+        if self.corrector.budget.price == 0:
+            certificate = self._certificate(then.primal, then.theta, -np.inf)
+        return Model(self.columns[: len(w)], w, then.theta, certificate)
 
-    def set_budget(self, theta: float) -> None:
+    def set_budget(self, budget: Budget) -> None:
         """Go on with another budget, without the columns that have no weight."""
         assert isinstance(self.corrector, TotallyCorrective | BallCorrective)
         kept = self.corrector.prune()
@@ -151,36 +157,51 @@ class Run:
         self.history = History(self.history.verbose)
         if self.columns:  # the first entry is for the columns that stay
             self.history.edges.append(np.nan)
-        self.corrector.set_budget(theta)
+        self.corrector.set_budget(budget)
 
-    def _price(self, choose: bool) -> tuple[DualWeights, Vector, Priced]:
+    def _price(self, limit: int) -> tuple[DualWeights, Vector, Priced]:
         """Step (2), and the certificate at the present coefficients.
 
-        Without a column to `choose` there is nothing to draw or to fit.
+        Without room for a column there is nothing to draw or to fit.
         """
         task, corrector = self.task, self.corrector
         z = corrector.z
         dual = task.loss.dual_weights(z, task.rows.weight)
         prices = task.oracle.price(task.rows, task.margin.adjoint(dual.u, task.rows.y))
-        g = np.zeros_like(corrector.w)
+        w, budget, scale = corrector.w, corrector.budget, float(dual.scale)
+        a = np.zeros_like(w)
         if self.columns:
-            g = task.chooser.edges(prices, self.columns) / float(dual.scale)
+            a = task.chooser.edges(prices, self.columns) / scale
+        g = a - budget.ridge * w
         floor = corrector.floor(max(0.0, float(lengths(g).max(initial=0.0))))
-        floor, slack = floor if choose else np.inf, corrector.floor(0.0)
-        priced = Priced(None, 0.0, np.inf)
-        if choose or task.oracle.exact:
-            priced = task.chooser.choose(prices, floor * dual.scale, slack * dual.scale)
-        # The bound is ``loss + <w, g> - theta e*``; rounding u to integers adds a little.
-        offset = dual.loss + float((corrector.w * g).sum()) - dual.u.size * 2.0**-59
-        self._certifier.add(priced.bound / dual.scale, offset)
-        self.certificate = self._certificate(dual.loss, corrector.budget)
+        floor = floor if limit > 0 else np.inf
+        priced = Priced((), 0.0, np.array([np.inf]))
+        if limit > 0 or task.oracle.exact:
+            taken = self.columns if budget.ridge > 0 else []  # else they are below the floor
+            wanted = Wanted(floor * scale, corrector.slack * scale, taken, max(1, limit))
+            priced = task.chooser.choose(prices, wanted)
+        # A convex loss is above its tangent; rounding u to integers adds a little.
+        offset = dual.loss + float((w * a).sum()) - dual.u.size * 2.0**-59
+        bounds = priced.bounds / scale
+        self._certifier.add(float(bounds.max()), offset)
+        theta = corrector.theta
+        primal = dual.loss + budget.ridge / 2.0 * float((w * w).sum())
+        self.certificate = self._certificate(primal, theta, offset - budget.gain(bounds, theta))
+        self._open = self.certificate.gap
+        if budget.price > 0:
+            # That is for the theta in use. To go on or not is a matter of the price: the best
+            # coefficients cost no more than all of the loss.
+            most = np.log(task.margin.width + 1.0) / budget.price
+            value = primal + budget.price * theta
+            self._open = value - offset + budget.gain_above_price(bounds, most)
         return dual, g, priced
 
-    def _certificate(self, loss: float, theta: float) -> Certificate:
-        task = self.task
-        return self._certifier.certificate(
-            loss, theta, task.chooser.hypothesis_class, task.loss.name
-        )
+    def _certificate(self, loss: float, theta: float, bound: float) -> Certificate:
+        """With the bound of this round, and without a price those of all rounds."""
+        task, budget = self.task, self.corrector.budget
+        dual = bound if budget.price > 0 else max(bound, self._certifier.dual(theta))
+        name = task.loss.name if budget.ridge == 0 else f"{task.loss.name} with its ridge"
+        return certificate(loss, dual, theta, task.chooser.hypothesis_class, name)
 
 
 class History:
@@ -190,17 +211,13 @@ class History:
         self.edges: list[float] = []
         self._inner_products: list[Vector] = []
         self.weights: list[Vector] = []
+        self.certificates: list[Certificate] = []
         self.validation_loss: list[float] = []
         self._rounds: list[dict[str, float]] = []
         self.verbose = verbose
 
     def __len__(self) -> int:
         return len(self._rounds)
-
-    @property
-    def losses(self) -> list[float]:
-        """Training losses."""
-        return [entry["loss"] for entry in self._rounds]
 
     @property
     def best(self) -> int:
@@ -225,6 +242,7 @@ class History:
         self._rounds.append(entry)
         self._inner_products.append(inner_products)
         self.weights.append(corrector.w.copy())
+        self.certificates.append(certificate)
         t = len(self._rounds)
         if self.verbose > 1 or (self.verbose == 1 and (t <= 3 or t % 10 == 0)):
             print(
@@ -238,6 +256,7 @@ class History:
         self._rounds.pop()
         self._inner_products.pop()
         self.weights.pop()
+        self.certificates.pop()
         del self.validation_loss[len(self) :]
 
     def arrays(self) -> dict[str, Any]:

@@ -71,12 +71,12 @@ class Certifier:
         edges, offsets = np.array(self._edges), np.array(self._offsets)
         return float(np.max(offsets - (theta * edges if theta > 0 else 0.0)))
 
-    def certificate(
-        self, primal: float, theta: float, hypothesis_class: str, loss: str
-    ) -> Certificate:
-        """The certificate of a model with the given loss and budget."""
-        dual = self.dual(theta)
-        # What the sums behind both values may have lost to rounding.
-        slack = 1e-14 * (1.0 + abs(primal) + abs(dual)) if np.isfinite(dual) else 0.0
-        dual = min(dual, primal) - slack
-        return Certificate(primal, dual, primal - dual, theta, hypothesis_class, loss)
+
+def certificate(
+    primal: float, dual: float, theta: float, hypothesis_class: str, loss: str
+) -> Certificate:
+    """The certificate of a model with the given loss, dual bound and budget."""
+    # What the sums behind both values may have lost to rounding.
+    slack = 1e-14 * (1.0 + abs(primal) + abs(dual)) if np.isfinite(dual) else 0.0
+    dual = min(dual, primal) - slack
+    return Certificate(primal, dual, primal - dual, theta, hypothesis_class, loss)

@@ -105,6 +105,7 @@ class TCBoostClassifier(BoostingClassifier):
         "loss": [StrOptions(set(LOSSES))],
         "coding": [StrOptions({"vector", "learned", "random"})],
         "theta": [StrOptions({"auto"}), Interval(Real, 0, np.inf, closed="neither")],
+        "ridge": [StrOptions({"auto"}), Interval(Real, 0, np.inf, closed="left")],
         "tol": [Interval(Real, 0, np.inf, closed="neither")],
         "weak_learner": [StrOptions({"stump"})],
         "class_weight": [dict, StrOptions({"balanced"}), None],
@@ -115,11 +116,12 @@ class TCBoostClassifier(BoostingClassifier):
         loss: str = "multinomial",
         coding: str = "vector",
         theta: float | str = "auto",
-        max_iter: int = 500,
+        max_iter: int = 300,
         *,
         weak_learner: str = "stump",
         max_bins: int | str | None = "auto",
-        tol: float = 1e-4,
+        ridge: float | str = "auto",
+        tol: float = 1e-3,
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -135,6 +137,7 @@ class TCBoostClassifier(BoostingClassifier):
         self.max_iter = max_iter
         self.weak_learner = weak_learner
         self.max_bins = max_bins
+        self.ridge = ridge
         self.tol = tol
         self.random_state = random_state
         self.n_jobs = n_jobs

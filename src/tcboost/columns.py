@@ -7,13 +7,14 @@ vector that stays free.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .coding import draw_code
+from .correctors.base import lengths
 from .oracles import Column, Oracle, Prices, Stump
 
 Vector = NDArray[np.float64]
@@ -28,13 +29,31 @@ _CONSTANT = Stump(0, -np.inf, 1, True, 0)
 class Priced:
     """The outcome of pricing, in units of the integer dual weights.
 
-    `column` has the edge `edge`, and is None if no edge is above the floor; `bound` is the
-    largest edge of the whole class of columns, infinite if the oracle is not exact.
+    The first of `columns` has the edge `edge`; there is none if no edge is above the floor.
+    `bounds` are the edges of the whole class of columns, or the largest of them, infinite if
+    the oracle is not exact.
     """
 
-    column: Column | None
+    columns: tuple[Column, ...]
     edge: float
-    bound: float
+    bounds: Vector
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What new columns must be like.
+
+    Their edges must be above `floor`. An edge that is better by no more than `slack` is no
+    better: the constant hypothesis is taken instead, if it has a code of its own. Rows that
+    weigh next to nothing would otherwise choose a feature, and so decide for all new rows like
+    them. Free class vectors are wanted for hypotheses that are not among the `taken` columns,
+    `limit` of them at the most.
+    """
+
+    floor: float
+    slack: float = 0.0
+    taken: list[Column] = field(default_factory=list)
+    limit: int = 1
 
 
 class Chooser(Protocol):
@@ -42,13 +61,8 @@ class Chooser(Protocol):
 
     hypothesis_class: str
 
-    def choose(self, prices: Prices, floor: float, slack: float = 0.0) -> Priced:
-        """A column whose edge is above `floor`, if there is one.
-
-        An edge that is better by no more than `slack` is no better: the constant hypothesis is
-        taken instead, if it has a code of its own. Rows that weigh next to nothing would
-        otherwise choose a feature, and so decide for all new rows like them.
-        """
+    def choose(self, prices: Prices, wanted: Wanted) -> Priced:
+        """The columns to add."""
 
     def edges(self, prices: Prices, columns: list[Column]) -> Vector:
         """Edges of earlier columns: numbers, or class vectors whose lengths they are."""
@@ -69,12 +83,12 @@ class FixedCode(_Coded):
         self._exact = oracle.exact
         self.hypothesis_class = f"{oracle.hypothesis_class} for every bit of the code"
 
-    def choose(self, prices: Prices, floor: float, slack: float = 0.0) -> Priced:
+    def choose(self, prices: Prices, wanted: Wanted) -> Priced:
         """The best hypothesis of each bit: their edges add up to the best of all tuples."""
         hypotheses, edges = zip(*prices.best(None), strict=True)
         edge = float(sum(edges))
-        column = Column(hypotheses) if edge > floor else None
-        return Priced(column, edge, edge if self._exact else np.inf)
+        columns = (Column(hypotheses),) if edge > wanted.floor else ()
+        return Priced(columns, edge, np.array([edge if self._exact else np.inf]))
 
 
 class LearnedCode(_Coded):
@@ -85,15 +99,15 @@ class LearnedCode(_Coded):
             raise ValueError("coding='learned' needs weak_learner='stump'")
         self.hypothesis_class = f"{oracle.hypothesis_class} with all codes"
 
-    def choose(self, prices: Prices, floor: float, slack: float = 0.0) -> Priced:
+    def choose(self, prices: Prices, wanted: Wanted) -> Priced:
         """The best hypothesis and code."""
         h, code, edge = prices.learned()
         a = prices.vectors([Column((_CONSTANT,))])[0]
-        constant = float(np.abs(a).sum())
-        if constant > floor and edge - constant <= slack:
+        constant, bounds = float(np.abs(a).sum()), np.array([edge])
+        if constant > wanted.floor and edge - constant <= wanted.slack:
             signs = np.where(a >= 0, 1, -1).astype(np.int8)
-            return Priced(Column((_CONSTANT,), signs), constant, edge)
-        return Priced(Column((h,), code) if edge > floor else None, edge, edge)
+            return Priced((Column((_CONSTANT,), signs),), constant, bounds)
+        return Priced((Column((h,), code),) if edge > wanted.floor else (), edge, bounds)
 
 
 class RandomCode(_Coded):
@@ -108,18 +122,18 @@ class RandomCode(_Coded):
         self.hypothesis_class = f"{oracle.hypothesis_class} with all codes"
         self._learned = LearnedCode(oracle) if oracle.exact else None
 
-    def choose(self, prices: Prices, floor: float, slack: float = 0.0) -> Priced:
+    def choose(self, prices: Prices, wanted: Wanted) -> Priced:
         """The best hypothesis for a drawn code."""
-        best = self._learned.choose(prices, floor) if self._learned else None
-        if best is not None and best.column is None:
+        best = self._learned.choose(prices, Wanted(wanted.floor)) if self._learned else None
+        if best is not None and not best.columns:
             return best  # no code at all is above the floor
-        bound = best.bound if best else np.inf
+        bounds = best.bounds if best else np.array([np.inf])
         for _ in range(_MAX_DRAWS if best else _MAX_FITS):
             code = draw_code(self._n_classes, self._rng)
             ((h, edge),) = prices.best(code[:, None])
-            if edge > floor:
-                return Priced(Column((h,), code), edge, bound)
-        return best or Priced(None, edge, bound)
+            if edge > wanted.floor:
+                return Priced((Column((h,), code),), edge, bounds)
+        return best or Priced((), edge, bounds)
 
 
 class VectorCode:
@@ -130,13 +144,20 @@ class VectorCode:
             raise ValueError("coding='vector' needs weak_learner='stump'")
         self.hypothesis_class = f"{oracle.hypothesis_class} with class vectors"
 
-    def choose(self, prices: Prices, floor: float, slack: float = 0.0) -> Priced:
-        """The hypothesis whose class vector would have the longest gradient."""
-        h, edge = prices.vector()
-        constant = float(np.linalg.norm(prices.vectors([Column((_CONSTANT,))])))
-        if constant > floor and edge - constant <= slack:
-            return Priced(Column((_CONSTANT,)), constant, edge)
-        return Priced(Column((h,)) if edge > floor else None, edge, edge)
+    def choose(self, prices: Prices, wanted: Wanted) -> Priced:
+        """The hypotheses whose class vectors would have the longest gradients.
+
+        Beyond the first only those that are at least half as far above the floor.
+        """
+        found = prices.vector(wanted.taken, wanted.limit)
+        edge = found[0][1]
+        (constant,) = lengths(prices.vectors([Column((_CONSTANT,))]))
+        new = all(c.hypotheses[0] != _CONSTANT for c in wanted.taken)
+        if new and constant > wanted.floor and edge - constant <= wanted.slack:
+            return Priced((Column((_CONSTANT,)),), float(constant), prices.lengths)
+        level = wanted.floor + 0.5 * max(0.0, edge - wanted.floor)
+        columns = tuple(Column((h,)) for h, e in found if e > wanted.floor and e >= level)
+        return Priced(columns, edge, prices.lengths)
 
     def edges(self, prices: Prices, columns: list[Column]) -> Vector:
         """Gradients by the class vectors."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator
 from copy import copy
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -34,6 +35,7 @@ from .coding import coding_matrix
 from .columns import Chooser, FixedCode, LearnedCode, RandomCode, VectorCode
 from .correctors import (
     BallCorrective,
+    Budget,
     Corrector,
     StageWise,
     TotallyCorrective,
@@ -44,7 +46,15 @@ from .margins import Codeword, Margin, Pairwise
 from .model.ensemble import Ensemble
 from .oracles import Column, Stump, make_oracle
 from .rows.blocks import LocalRows
-from .theta import PAPER_SEARCH, Choice, Search, choose_theta, stagewise_theta
+from .theta import (
+    PAPER_SEARCH,
+    Choice,
+    Search,
+    choose_level,
+    choose_theta,
+    price_at,
+    stagewise_theta,
+)
 
 Vector = NDArray[np.float64]
 
@@ -62,6 +72,7 @@ class BoostingClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     _stage_wise: ClassVar[bool] = False
 
     loss: str = "exponential"
+    ridge: float | str = 0.0
     class_weight: Any = None
     coding: Any
     max_iter: int
@@ -226,26 +237,49 @@ class BoostingClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         theta = self.theta
         if theta == "stagewise":
             theta = stagewise_theta(self._task(rows, seed), self.max_iter)
+        elif theta == "auto" and self.loss == "multinomial":
+            choice = self.theta_choice_ = self._choose_level(rows, seed)
+            self.probability_scale_ = choice.scale
+            budget = self._price(float(choice.levels[choice.best]), len(rows))
+            return self._start(rows, seed, budget, self.tol, self.verbose, held_out)
         elif isinstance(theta, str):
             search = PAPER_SEARCH if theta == "cv" else Search()
-            self.theta_choice_ = self._choose_theta(rows, seed, search)
-            theta, self.probability_scale_ = self.theta_choice_.theta, self.theta_choice_.scale
-        return self._start(rows, seed, float(theta), self.tol, self.verbose, held_out)
+            choice = self.theta_choice_ = self._choose_theta(rows, seed, search)
+            theta, self.probability_scale_ = choice.theta, choice.scale
+        budget = self._budget(float(theta))
+        return self._start(rows, seed, budget, self.tol, self.verbose, held_out)
 
     def _choose_theta(self, rows: LocalRows, seed: int, search: Search) -> Choice:
         tol = max(self.tol, _PATH_TOL) if search.share_columns else self.tol
 
         def start(part: LocalRows, theta: float) -> Run:
-            return self._start(part, seed, theta, tol)
+            return self._start(part, seed, self._budget(theta), tol)
 
         n_classes = len(self.classes_)
         return choose_theta(rows, n_classes, start, self.max_iter, search, self.verbose)
+
+    def _choose_level(self, rows: LocalRows, seed: int) -> Choice:
+        def start(part: LocalRows, level: float) -> Run:
+            return self._start(part, seed, self._price(level, len(part)), _PATH_TOL)
+
+        return choose_level(rows, len(self.classes_), start, self.max_iter, self.verbose)
+
+    def _budget(self, theta: float) -> Budget:
+        """Without a ridge unless one is asked for."""
+        return Budget(theta, ridge=0.0 if isinstance(self.ridge, str) else float(self.ridge))
+
+    def _price(self, level: float, n_rows: int) -> Budget:
+        """With its ridge, another one, or none for coefficients that are no vectors."""
+        budget = price_at(level, n_rows)
+        if self.coding != "vector":
+            return replace(budget, ridge=0.0)
+        return budget if isinstance(self.ridge, str) else replace(budget, ridge=self.ridge)
 
     def _start(
         self,
         rows: LocalRows,
         seed: int,
-        theta: float,
+        budget: Budget,
         tol: float,
         verbose: int = 0,
         held_out: HeldOut | None = None,
@@ -256,9 +290,9 @@ class BoostingClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         corrector: Corrector
         vector = isinstance(self.coding, str) and self.coding == "vector"
         if vector or self.loss == "multinomial":
-            corrector = BallCorrective(margin, y, weight, task.loss, not vector, theta, tol)
+            corrector = BallCorrective(margin, y, weight, task.loss, not vector, budget, tol)
         else:
-            corrector = TotallyCorrective(margin, y, weight, theta, tol)
+            corrector = TotallyCorrective(margin, y, weight, budget.theta, tol)
         return Run(task, corrector, verbose, held_out)
 
     def _margin(self, n_classes: int) -> Margin:

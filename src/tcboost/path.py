@@ -122,7 +122,7 @@ def _fit_path(base: Any, rows: LocalRows, seed: int, choice: Choice) -> list[Any
     estimators: list[Any] = []
 
     def start(rows: LocalRows, theta: float) -> Run:
-        return base._start(rows, seed, theta, base.tol)
+        return base._start(rows, seed, base._budget(theta), base.tol)
 
     run = start(rows, float(choice.thetas[0]))
     for theta, scale in zip(choice.thetas, choice.scales, strict=True):

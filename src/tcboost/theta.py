@@ -1,24 +1,30 @@
-"""The budget theta: the stage-wise sum, and cross validation along a path."""
+"""The budget theta: the stage-wise sum, cross validation along a path, or a price instead."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
 from .boosting import Run, Task
-from .correctors import StageWise, lengths
+from .correctors import Budget, StageWise, lengths
 from .losses import LOSSES
 from .model.ensemble import Ensemble
 from .rows.blocks import LocalRows
 
 Vector = NDArray[np.float64]
 
-_ABOUT = 0.02  # relative difference of validation losses that does not count
+_CLEARLY = 0.01  # relative difference of validation losses that counts
 _PATIENCE = 2  # budgets without a better validation loss before the path ends
+
+# Price and ridge of level one, in rows; the levels to try, from one to the next; the rows to
+# validate a level on, and the stumps to do it with.
+_PRICE, _RIDGE = 0.5, 3.0
+_STEP, _LOWEST, _HIGHEST = 3.0, 0.01, 300.0
+_ENOUGH_ROWS, _ENOUGH_STUMPS = 1000, 150
 
 
 def stagewise_theta(task: Task, max_iter: int) -> float:
@@ -52,7 +58,11 @@ PAPER_SEARCH = Search(  # Sec. IV
 
 @dataclass(frozen=True)
 class Choice:
-    """The budgets tried, what validation said of them, and the one taken."""
+    """The budgets tried, what validation said of them, and the one taken.
+
+    With a price instead of a budget: the `levels` of the price tried, each with the budget that
+    was used at it.
+    """
 
     thetas: Vector
     validation_loss: Vector
@@ -60,6 +70,7 @@ class Choice:
     n_active: Vector
     scales: Vector
     best: int
+    levels: Vector = field(default_factory=lambda: np.empty(0))
 
     @property
     def theta(self) -> float:
@@ -108,11 +119,62 @@ def choose_theta(
         if search.stop_early and len(table) - 1 - int(np.argmin(losses)) >= _PATIENCE:
             break
     thetas, losses_, errors, actives, scales = np.array(table).T
-    # The smallest of the budgets that are about as good as the best: a smaller model.
-    best = int(np.argmax(losses_ <= (1.0 + _ABOUT) * losses_.min()))
-    if search.by_error:
-        best = int(np.argmin(errors))
+    best = int(np.argmin(errors if search.by_error else losses_))
     return Choice(thetas, losses_, errors, actives, scales, best)
+
+
+def price_at(level: float, n_rows: int) -> Budget:
+    """A price of so many rows: a hypothesis stays out while its edge is worth less."""
+    return Budget(price=level * _PRICE / n_rows, ridge=level * _RIDGE / n_rows)
+
+
+def choose_level(
+    rows: LocalRows,
+    n_classes: int,
+    start: Callable[[LocalRows, float], Run],
+    max_iter: int,
+    verbose: int = 0,
+    n_folds: int = 5,
+) -> Choice:
+    """Cross-validate the level of the price: down, then up, while the loss clearly falls.
+
+    Of large data a part of the folds is enough. The validation loss is that of `choose_theta`.
+    """
+    fold = content_folds(rows, n_folds)
+    n_tried = min(n_folds, -(-_ENOUGH_ROWS * n_folds // len(rows)))
+    parts = [rows.subset(fold != k) for k in range(n_tried)]
+    others = [rows.subset(fold == k) for k in range(n_tried)]
+    y = np.concatenate([o.y for o in others])
+    weight = np.concatenate(
+        [rows.weight[fold == k].sum() * o.weight for k, o in enumerate(others)]
+    )
+    weight /= weight.sum()
+    table: dict[float, tuple[float, ...]] = {}
+
+    def loss(level: float) -> float:
+        n_stumps = min(max_iter, _ENOUGH_STUMPS)
+        runs = [start(part, level).boost(n_stumps, polish=False) for part in parts]
+        scores = [scores_of(run, o.X) for run, o in zip(runs, others, strict=True)]
+        F = np.concatenate(scores)
+        scale, loss = best_scale(F, y, weight)
+        error = float(weight @ (F.argmax(axis=1) != y))
+        theta = float(np.mean([run.corrector.theta for run in runs]))
+        active = float(np.mean([np.count_nonzero(lengths(run.w)) for run in runs]))
+        table[level] = theta, loss, error, active, scale
+        if verbose:
+            print(f"level {level:.3g}  validation loss {loss:.4f}  error {error:.4f}")
+        return loss
+
+    best, least = 1.0, loss(1.0)
+    for factor in (1.0 / _STEP, _STEP):
+        while _LOWEST <= best * factor <= _HIGHEST and best * factor not in table:
+            if loss(best * factor) > (1.0 - _CLEARLY) * least:
+                break
+            best, least = best * factor, table[best * factor][1]
+    levels = sorted(table)
+    thetas, losses, errors, actives, scales = np.array([table[x] for x in levels]).T
+    best_index = levels.index(best)
+    return Choice(thetas, losses, errors, actives, scales, best_index, np.array(levels))
 
 
 def solve_at(
@@ -123,8 +185,8 @@ def solve_at(
     Columns of smaller budgets count among the `max_iter` that are allowed. Where that leaves
     too few for the new budget, it is solved from the start, as it would be on its own.
     """
-    if theta != run.corrector.budget:
-        run.set_budget(theta)
+    if theta != run.corrector.theta:
+        run.set_budget(replace(run.corrector.budget, theta=theta))
         n_old = len(run.columns)
         run.boost(max_iter)
         short = len(run.columns) >= max_iter and not run.corrector.done(run.certificate.gap)
@@ -155,11 +217,11 @@ def scores_of(run: Run, X: Vector) -> Vector:
 def best_scale(F: Vector, y: NDArray[np.intp], weight: Vector) -> tuple[float, float]:
     """The factor a that makes ``softmax(a F)`` fit best, and its smoothed cross-entropy.
 
-    As in Platt's scaling the labels are smoothed, by the weight of one row more for each class:
-    where no row is on the wrong side the best factor would be infinite.
+    As in Platt's scaling the labels are smoothed, by the weight of one row more that is of all
+    classes alike: where no row is on the wrong side the best factor would be infinite.
     """
     cross_entropy = LOSSES["multinomial"].on_scores
-    smooth = F.shape[1] / (1.0 / float(weight @ weight) + F.shape[1])
+    smooth = 1.0 / (1.0 / float(weight @ weight) + 1.0)
     drop = smooth * float(weight @ (F[np.arange(len(y)), y] - F.mean(axis=1)))
 
     def value(log_a: float) -> float:

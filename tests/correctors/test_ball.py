@@ -1,5 +1,7 @@
 """The master over a ball of class vectors, against Clarabel and against its own gap."""
 
+import itertools
+
 import cvxpy as cp
 import numpy as np
 import pytest
@@ -9,8 +11,8 @@ from hypothesis.extra.numpy import arrays
 
 from tcboost.boosting import Run, lengths
 from tcboost.columns import LearnedCode, RandomCode, VectorCode
-from tcboost.correctors import BallCorrective, CodeSimplex, GroupBall
-from tcboost.correctors.ball import project_to_budget
+from tcboost.correctors import BallCorrective, Budget
+from tcboost.correctors.newton import newton_step
 from tcboost.losses import LOSSES
 from tcboost.margins import Pairwise
 from test_boosting import problem, task_for
@@ -22,24 +24,30 @@ CHOOSERS = {
 }
 
 
-def ball_run(rows, loss, coding, theta, tol, n_rounds, n_classes=3):
+def ball_run(rows, loss, coding, theta, tol, n_rounds, n_classes=3, price=0.0, ridge=0.0):
     margin = Pairwise(n_classes)
-    ball = GroupBall(n_classes) if coding == "vector" else CodeSimplex()
     corrector = BallCorrective(
-        margin, rows.y, rows.weight, LOSSES[loss], ball, theta=theta, tol=tol
+        margin,
+        rows.y,
+        rows.weight,
+        LOSSES[loss],
+        coding != "vector",
+        Budget(theta, price, ridge),
+        tol,
     )
     return Run(task_for(rows, CHOOSERS[coding], margin, loss), corrector).boost(n_rounds)
 
 
-def optimum(rows, H, codes, loss, theta):
+def optimum(rows, H, codes, loss, theta, price=0.0, ridge=0.0):
     """The same master by an interior-point method."""
     n, n_classes = len(rows), 3
     if codes is None:
         V = cp.Variable((H.shape[1], n_classes))
-        constraints = [cp.sum(cp.norm(V, 2, axis=1)) <= theta]
+        used = cp.sum(cp.norm(V, 2, axis=1))
     else:
         w = cp.Variable(H.shape[1], nonneg=True)
-        V, constraints = cp.diag(w) @ codes, [cp.sum(w) <= theta]
+        V, used = cp.diag(w) @ codes, cp.sum(w)
+    constraints = [used <= theta] if np.isfinite(theta) else []
     F = H @ V
     own = cp.sum(cp.multiply(F, np.eye(n_classes)[rows.y]), axis=1)
     if loss == "multinomial":
@@ -52,7 +60,9 @@ def optimum(rows, H, codes, loss, theta):
             if c != rows.y[i]
         ]
         value = cp.log_sum_exp(cp.hstack(others))
-    problem = cp.Problem(cp.Minimize(value), constraints)
+    if ridge:
+        value = value + ridge / 2 * cp.sum_squares(V)
+    problem = cp.Problem(cp.Minimize(value + price * used), constraints)
     problem.solve(solver=cp.CLARABEL, tol_gap_abs=1e-9, tol_gap_rel=1e-9, tol_feas=1e-9)
     return float(problem.value)
 
@@ -89,7 +99,7 @@ def test_another_budget_continues_from_the_last():
     rows = problem(3, 3, n=60)
     run = ball_run(rows, "multinomial", "vector", 1.0, 1e-3, 50)
     small = run.certificate.primal
-    run.set_budget(8.0)
+    run.set_budget(Budget(8.0))
     run.boost(80)
     fresh = ball_run(rows, "multinomial", "vector", 8.0, 1e-3, 80)
     assert run.certificate.theta == 8.0
@@ -98,18 +108,89 @@ def test_another_budget_continues_from_the_last():
     assert run.certificate.primal < small
 
 
-@settings(deadline=None, max_examples=100)
+@pytest.mark.parametrize("ridge", [0.0, 0.02])
+@pytest.mark.parametrize("coding", ["vector", "learned"])
+def test_a_price_instead_of_a_budget(coding, ridge):
+    if coding == "learned" and ridge:
+        return  # multiples of codes have no ridge
+    rows = problem(4, 3, n=20, n_features=2)
+    run = ball_run(rows, "multinomial", coding, np.inf, 1e-4, 200, price=0.02, ridge=ridge)
+    oracle = run.task.oracle
+    H = np.column_stack([oracle.stump(j, 1).predict(rows.X) for j in range(len(oracle))])
+    H, codes = H.astype(float), None
+    if coding == "learned":
+        all_codes = np.array(list(itertools.product([-1, 1], repeat=3)))
+        H, codes = np.repeat(H, len(all_codes), axis=1), np.tile(all_codes, (H.shape[1], 1))
+    value = run.certificate.primal + 0.02 * run.certificate.theta
+    truth = optimum(rows, H, codes, "multinomial", np.inf, 0.02, ridge)
+    assert -1e-6 <= value - truth <= 1e-4
+    # And the certificate is for the theta in use.
+    assert run.certificate.theta == pytest.approx(lengths(run.w).sum())
+    best = optimum(rows, H, codes, "multinomial", run.certificate.theta, 0.0, ridge)
+    assert -1e-6 <= run.certificate.primal - best <= run.certificate.gap + 1e-6
+    assert run.certificate.gap <= 2e-4
+
+
+@pytest.mark.parametrize(("theta", "price"), [(3.0, 0.0), (np.inf, 0.01)])
+def test_with_a_ridge_the_gap_bounds_the_true_excess_in_every_round(theta, price):
+    rows = problem(5, 3, n=16, n_features=2)
+    run = ball_run(rows, "multinomial", "vector", theta, 1e-4, 60, price=price, ridge=0.05)
+    oracle = run.task.oracle
+    H = np.column_stack([oracle.stump(j, 1).predict(rows.X) for j in range(len(oracle))])
+    for certificate in run.history.certificates:
+        truth = optimum(
+            rows, H.astype(float), None, "multinomial", certificate.theta, ridge=0.05
+        )
+        assert -1e-6 <= certificate.primal - truth <= certificate.gap + 1e-6
+    assert run.certificate.gap <= 1e-4
+
+
+@settings(deadline=None, max_examples=60)
 @given(
-    arrays(float, st.integers(1, 20), elements=st.floats(0, 100)),
-    st.floats(0.01, 200),
+    arrays(float, st.integers(1, 12), elements=st.floats(0, 3)),
+    st.floats(0.01, 20),
+    st.sampled_from([0.0, 0.1, 2.0]),
+    st.floats(0.01, 2),
 )
-def test_projection_onto_the_budget(lengths, theta):
-    p = project_to_budget(lengths, theta)
-    assert (p >= 0).all()
-    assert p.sum() <= theta * (1 + 1e-9) + 1e-9
-    # Nearest: the residual has no positive product with any feasible direction.
-    residual = lengths - p
-    assert (
-        residual @ p >= theta * residual.max() - 1e-6 * (1 + lengths.sum()) ** 2
-        or (residual == 0).all()
+def test_the_gain_is_the_maximum(edges, theta, ridge, price):
+    s = cp.Variable(len(edges), nonneg=True)
+    gain = edges @ s - ridge / 2 * cp.sum_squares(s)
+    within = cp.Problem(cp.Maximize(gain), [cp.sum(s) <= theta])
+    within.solve(solver=cp.CLARABEL)
+    budget = Budget(np.inf, price, ridge)
+    assert budget.gain(edges, theta) == pytest.approx(within.value, rel=1e-5, abs=1e-5)
+    above = cp.Problem(cp.Maximize(gain - price * cp.sum(s)), [cp.sum(s) <= 7.0])
+    above.solve(solver=cp.CLARABEL)
+    assert budget.gain_above_price(edges, 7.0) >= above.value - 1e-5
+
+
+@pytest.mark.parametrize("loss", sorted(LOSSES))
+@pytest.mark.parametrize("coded", [False, True])
+def test_a_newton_step_near_the_optimum_is_exact(loss, coded):
+    rows = problem(6, 3, n=40, n_features=3)
+    run = ball_run(rows, loss, "learned" if coded else "vector", 3.0, 1e-2, 8)
+    corrector = run.corrector
+    w = corrector.w
+    for _ in range(8):
+        better = newton_step(
+            corrector._H.matrix,
+            corrector._codes if coded else None,
+            w,
+            LOSSES[loss],
+            rows.y[corrector._order],
+            rows.weight[corrector._order],
+            Budget(3.0),
+        )
+        if better is None:
+            break
+        w = better
+    used = lengths(w) > 0
+    H = corrector._H.matrix[:, used].astype(float)
+    vectors = w[:, None] * corrector._codes if coded else w
+    value, V = LOSSES[loss].on_scores(
+        H @ vectors[used], rows.y[corrector._order], rows.weight[corrector._order]
     )
+    A = H.T @ V
+    edges = (corrector._codes[used] * A).sum(axis=1) if coded else lengths(A)
+    assert np.ptp(edges) <= 1e-6  # all hypotheses in use have the same edge
+    assert lengths(w).sum() <= 3.0 * (1 + 1e-12)

@@ -1,12 +1,15 @@
 """The restricted master of a loss of class scores, over a ball of coefficients.
 
-Minimise ``loss(F)``, ``F = sum_j h_j(x) v_j`` over the class vectors v_j: free in direction
-with ``sum_j norm2(v_j) <= theta``, or multiples ``w_j >= 0`` of their codes with
-``sum_j w_j <= theta``. By block coordinate descent, a hypothesis at a time
-(``cpp/descent.hpp``); the duality gap ``theta max_j norm(g_j) - <W, g>`` says when to stop.
+Minimise ``loss(F) + ridge / 2 |W|^2``, ``F = sum_j h_j(x) v_j`` over the class vectors v_j:
+free in direction with ``sum_j norm2(v_j) <= theta``, or multiples ``w_j >= 0`` of their codes
+with ``sum_j w_j <= theta``; or, instead of a theta, with a price for every unit of that sum. By
+block coordinate descent, a hypothesis at a time (``cpp/descent.hpp``), and Newton steps where
+that is not enough.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,16 +18,17 @@ from .._core import descend
 from ..losses import DualWeights, Loss
 from ..margins import Margin
 from ..oracles import Column
-from .base import ColumnStore, Vector, lengths
+from .base import Budget, ColumnStore, Vector, lengths
 from .newton import newton_step
 
 # Of the class gap, and of the tolerance on it, what the restricted master may leave.
 _SHARE = 0.3
 _SWEEPS, _POLISH = 2, 50
+_BATCH = 8  # with a price, a round adds up to one column for so many present ones
 
 
 class BallCorrective:
-    """All class vectors re-solved when a column is added: loosely at first, then polished."""
+    """All class vectors re-solved when columns are added: loosely at first, then polished."""
 
     def __init__(
         self,
@@ -33,17 +37,18 @@ class BallCorrective:
         weight: Vector,
         loss: Loss,
         coded: bool,
-        theta: float,
+        budget: Budget,
         tol: float,
     ) -> None:
         self._margin, self._y = margin, y
-        self._loss, self._coded, self._theta, self._tol = loss, coded, theta, tol
+        self._loss, self._coded, self._tol = loss, coded, tol
+        self.budget = budget
         n_classes = margin.width + 1
         self.w: Vector = np.zeros(0 if coded else (0, n_classes))
         # The kernel has the rows sorted by class, and the scores by class and row.
         self._order = np.argsort(y, kind="stable")
-        self._start = np.searchsorted(y[self._order], np.arange(n_classes + 1)).astype(np.int64)
         self._weight, self._sorted_y = weight[self._order], y[self._order]
+        self._start = np.searchsorted(self._sorted_y, np.arange(n_classes + 1)).astype(np.int64)
         self._F: Vector = np.zeros((n_classes, len(y)))
         self._H = ColumnStore(len(y), np.int8)
         self._codes = np.zeros((0, n_classes), dtype=np.int8)
@@ -63,14 +68,23 @@ class BallCorrective:
         return not self._polished or self.gap <= _SHARE * self._tol
 
     @property
-    def budget(self) -> float:
-        """The parameter theta."""
-        return self._theta
+    def theta(self) -> float:
+        """The budget, or with a price what is spent."""
+        return self.budget.theta if self.budget.price == 0 else float(lengths(self.w).sum())
 
-    def set_budget(self, theta: float) -> None:
+    @property
+    def slack(self) -> float:
+        """What a master may leave is no better."""
+        return 1e-2 * self.budget.price if self.budget.price > 0 else self.floor(0.0)
+
+    def batch(self) -> int:
+        """With a price there is no end of columns that would help a little."""
+        return max(1, len(self.w) // _BATCH) if self.budget.price > 0 else 1
+
+    def set_budget(self, budget: Budget) -> None:
         """Go on with another budget."""
-        scale = min(1.0, theta / max(float(lengths(self.w).sum()), 1e-300))
-        self._theta, self.w, self._F = theta, scale * self.w, scale * self._F
+        scale = min(1.0, budget.theta / max(float(lengths(self.w).sum()), 1e-300))
+        self.budget, self.w, self._F = budget, scale * self.w, scale * self._F
         if len(self.w):
             self._solve(_SHARE * max(self._tol, self.gap), 0)
 
@@ -82,24 +96,34 @@ class BallCorrective:
         return kept
 
     def floor(self, r: float) -> float:
-        """A column must be better than the present ones."""
-        return r + _SHARE * self._tol / self._theta if self._theta > 0 else np.inf
+        """A column must be better than the present ones, or worth the price."""
+        if self.budget.price > 0:
+            return self.budget.price
+        theta = self.budget.theta
+        return r + _SHARE * self._tol / theta if theta > 0 else np.inf
 
     def done(self, gap: float) -> bool:
         """Stop when the certificate is small."""
         self._gap = gap
         return gap <= self._tol
 
-    def update(self, column: Column, outputs: NDArray[np.int8], dual: DualWeights) -> bool:
-        """Add the column and re-solve, to a share of the gap that is left."""
-        h = outputs[self._order, 0]
-        code = np.ones(len(self._F), dtype=np.int8)
-        if column.code is not None:  # outputs are those of the hypothesis times the code
-            h, code = h * column.code[0], column.code
-        self._H.append(h)
-        self._codes = np.vstack([self._codes, code])
-        self.w = np.concatenate([self.w, np.zeros((1, *self.w.shape[1:]))])
-        self._solve(_SHARE * max(self._tol, self._gap), 0)
+    def update(
+        self,
+        columns: Sequence[Column],
+        outputs: Sequence[NDArray[np.int8]],
+        dual: DualWeights,
+    ) -> bool:
+        """Add the columns and re-solve, to a share of the gap that is left."""
+        for column, output in zip(columns, outputs, strict=True):
+            h, code = output[self._order, 0], np.ones(len(self._F), dtype=np.int8)
+            if column.code is not None:  # the output is that of the hypothesis times the code
+                h, code = h * column.code[0], column.code
+            self._H.append(h)
+            self._codes = np.vstack([self._codes, code])
+        self.w = np.concatenate([self.w, np.zeros((len(columns), *self.w.shape[1:]))])
+        # With a price the gap of early rounds says little: it allows for any theta.
+        gap = 0.0 if self.budget.price > 0 else self._gap
+        self._solve(_SHARE * max(self._tol, gap), 0)
         return True
 
     def polish(self) -> bool:
@@ -113,40 +137,32 @@ class BallCorrective:
     def _solve(self, tol: float, max_newton: int) -> None:
         """Sweeps, and while they leave too large a gap a Newton step and sweeps again."""
         self._polished = False
+        codes = self._codes if self._coded else None
         self._descend(tol)
         for _ in range(max_newton):
             if self.gap <= tol:
                 break
-            w = newton_step(
-                self._H.matrix,
-                self._codes if self._coded else None,
-                self.w,
-                self._loss,
-                self._sorted_y,
-                self._weight,
-                self._theta,
-            )
+            H, y, weight = self._H.matrix, self._sorted_y, self._weight
+            w = newton_step(H, codes, self.w, self._loss, y, weight, self.budget)
             if w is not None:
                 self.w = w
-                self._F = self._scores()
+                vectors = w if codes is None else w[:, None] * codes
+                self._F = np.ascontiguousarray(vectors.T @ H.T.astype(float))
             self._descend(tol)
 
     def _descend(self, tol: float) -> None:
         self.w, self._F = self.w.copy(), self._F.copy()
-        self.gap, self.n_sweeps = descend(
+        self.gap = descend(
             self._H.matrix,
             self._codes if self._coded else None,
             self._start,
             self._weight,
             self.w,
             self._F,
-            self._theta,
+            self.budget.theta,
+            self.budget.price,
+            self.budget.ridge,
             tol,
             _SWEEPS,
             self._loss.name == "log-loss",
         )
-
-    def _scores(self) -> Vector:
-        """Of the coefficients, without what rounding has piled up."""
-        vectors = self.w[:, None] * self._codes if self._coded else self.w
-        return np.ascontiguousarray(vectors.T @ self._H.matrix.T.astype(float))

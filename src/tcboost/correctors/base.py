@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -11,6 +13,41 @@ from ..losses import DualWeights
 from ..oracles import Column
 
 Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What coefficients cost: ``sum size <= theta``, or a price for each unit, and a ridge.
+
+    The ridge adds ``ridge / 2 |W|^2`` to the loss. With a price there is no theta of one's own:
+    the coefficients are optimal for the theta that they use, of which the price is the
+    multiplier.
+    """
+
+    theta: float = np.inf
+    price: float = 0.0
+    ridge: float = 0.0
+
+    def gain(self, edges: Vector, theta: float) -> float:
+        """The most that ``<W, a> - ridge / 2 |W|^2`` can be, by the edges |a|, within theta.
+
+        That is ``min over r >= 0 of r theta + sum (edges - r)_+^2 / (2 ridge)``.
+        """
+        top = float(edges.max())
+        if theta == 0 or self.ridge == 0 or not np.isfinite(top):
+            return theta * top if theta > 0 else 0.0
+        ordered = np.sort(edges)[::-1]
+        levels = (np.cumsum(ordered) - self.ridge * theta) / np.arange(1, len(edges) + 1)
+        over = np.maximum(edges - max(0.0, float(levels.max())), 0.0)
+        return max(0.0, float(levels.max())) * theta + float(over @ over) / (2.0 * self.ridge)
+
+    def gain_above_price(self, edges: Vector, most: float) -> float:
+        """The same of ``<W, a> - ridge / 2 |W|^2 - price size(W)``, for sizes up to `most`."""
+        over = np.maximum(edges - self.price, 0.0)
+        linear = most * float(over.max())
+        return (
+            min(linear, float(over @ over) / (2.0 * self.ridge)) if self.ridge > 0 else linear
+        )
 
 
 class Corrector(Protocol):
@@ -30,8 +67,19 @@ class Corrector(Protocol):
         """Whether the last restricted master met its tolerance."""
 
     @property
-    def budget(self) -> float:
-        """The theta that the certificate is for."""
+    def budget(self) -> Budget:
+        """What the coefficients may cost."""
+
+    @property
+    def theta(self) -> float:
+        """The budget that the certificate is for."""
+
+    @property
+    def slack(self) -> float:
+        """A difference of edges that does not count."""
+
+    def batch(self) -> int:
+        """The number of columns to add at once, at the most."""
 
     def floor(self, r: float) -> float:
         """The edge that a new column must exceed; r bounds those of the present ones."""
@@ -39,8 +87,13 @@ class Corrector(Protocol):
     def done(self, gap: float) -> bool:
         """Whether a certificate with this gap ends the run."""
 
-    def update(self, column: Column, outputs: NDArray[np.int8], dual: DualWeights) -> bool:
-        """Take in a column with its outputs; False if nothing can be gained from it."""
+    def update(
+        self,
+        columns: Sequence[Column],
+        outputs: Sequence[NDArray[np.int8]],
+        dual: DualWeights,
+    ) -> bool:
+        """Take in columns with their outputs; False if nothing can be gained from them."""
 
     def polish(self) -> bool:
         """Make good what rounds left loose; False if there is nothing."""

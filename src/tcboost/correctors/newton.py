@@ -1,8 +1,9 @@
 """Newton steps on the coefficients of the hypotheses in use, within their budget.
 
-Where no coefficient changes from or to zero the master is a smooth problem with one equality:
-minimise ``loss(F) + lambda (size(W) - theta)``. Its Newton equation is solved by conjugate
-gradients, with Cholesky factors of the Hessian's diagonal blocks, one a class, in front.
+Where no coefficient changes from or to zero the master is a smooth problem, with one equality
+where the budget is spent: minimise ``loss(F) + ridge / 2 |W|^2 + lambda size(W)``. Its Newton
+equation is solved by conjugate gradients, with Cholesky factors of the Hessian's diagonal
+blocks, one a class, in front.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
 from ..losses import Loss
-from .base import Vector, lengths
+from .base import Budget, Vector, lengths
 
 _MAX_CG, _CG_TOL = 60, 1e-2
 _MAX_HALVINGS = 8
@@ -28,7 +29,7 @@ def newton_step(
     loss: Loss,
     y: NDArray[np.intp],
     weight: Vector,
-    theta: float,
+    budget: Budget,
 ) -> Vector | None:
     """Better coefficients, or None if the step does not lower the loss.
 
@@ -45,17 +46,23 @@ def newton_step(
         A = Hu.T @ A
         return A if m is None else (m * A).sum(axis=1)
 
+    theta, price, ridge = budget.theta, budget.price, budget.ridge
+
+    def value(v: Vector) -> float:
+        bare = loss.on_scores(scores(v), y, weight)[0]
+        return bare + ridge / 2.0 * float((v * v).sum()) + price * float(lengths(v).sum())
+
     F = scores(v)
-    value, V = loss.on_scores(F, y, weight)
-    g = pull(V)
-    spent = size.sum() > theta * (1 - 1e-9)
-    multiplier = max(0.0, float((v * g).sum()) / theta) if spent else 0.0
+    g = pull(loss.on_scores(F, y, weight)[1]) - ridge * v
+    multiplier = price
+    if size.sum() > theta * (1 - 1e-9):
+        multiplier = max(price, float((v * g).sum()) / theta)
     normal = v / size[:, None] if m is None else np.ones_like(v)
     hessian = loss.hessian(F, y, weight)
-    blocks = _diagonal_blocks(Hu, m, hessian.diagonal, multiplier / size)
+    blocks = _diagonal_blocks(Hu, m, hessian.diagonal, multiplier / size + ridge)
 
     def curvature(D: Vector) -> Vector:
-        out = pull(hessian.times(scores(D)))
+        out = pull(hessian.times(scores(D))) + ridge * D
         if m is None:  # of the lengths
             out += (multiplier / size)[:, None] * (
                 D - normal * (normal * D).sum(axis=1, keepdims=True)
@@ -63,17 +70,19 @@ def newton_step(
         return out
 
     step = _conjugate_gradients(curvature, blocks, g - multiplier * normal)
-    if multiplier > 0:  # along the surface of the ball
+    spent = multiplier > price
+    if spent:  # along the surface of the ball
         out = _conjugate_gradients(curvature, blocks, normal)
         step = step - float((normal * step).sum()) / float((normal * out).sum()) * out
+    present = value(v)
     for k in range(_MAX_HALVINGS):
         new = v + 0.5**k * step
         crossed = (new * v).sum(axis=1) <= 0 if m is None else new <= 0
         new[crossed] = 0.0
         total = float(lengths(new).sum())
-        if total > theta or (multiplier > 0 and total > 0):
+        if total > theta or (spent and total > 0):
             new *= theta / total
-        if loss.on_scores(scores(new), y, weight)[0] < value:
+        if value(new) < present:
             better = np.zeros_like(w)
             better[used] = new
             return better

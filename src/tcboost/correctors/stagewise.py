@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 from ..losses import DualWeights
 from ..margins import Margin
 from ..oracles import Column
-from .base import Vector
+from .base import Budget, Vector
 
 
 class StageWise:
@@ -33,9 +34,23 @@ class StageWise:
         return True
 
     @property
-    def budget(self) -> float:
+    def budget(self) -> Budget:
+        """What is used."""
+        return Budget(self.theta)
+
+    @property
+    def theta(self) -> float:
         """The sum of the coefficients so far, the paper's simple choice of theta."""
         return float(self.w.sum())
+
+    @property
+    def slack(self) -> float:
+        """Every difference counts."""
+        return 0.0
+
+    def batch(self) -> int:
+        """One column a round."""
+        return 1
 
     def floor(self, r: float) -> float:
         """Any column better than guessing will do."""
@@ -45,9 +60,14 @@ class StageWise:
         """Algorithms 1 and 2 have no stopping rule."""
         return False
 
-    def update(self, column: Column, outputs: NDArray[np.int8], dual: DualWeights) -> bool:
+    def update(
+        self,
+        columns: Sequence[Column],
+        outputs: Sequence[NDArray[np.int8]],
+        dual: DualWeights,
+    ) -> bool:
         """Add the column with its coefficient; the others stay."""
-        rho = self._margin.apply(outputs, self._y)
+        rho = self._margin.apply(outputs[0], self._y)
         coefficient = stagewise_coefficient(dual.u, rho, self.smallest_error)
         if coefficient is None:
             return False

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
 from ..losses import DualWeights
 from ..margins import Margin
 from ..oracles import Column
-from .base import ColumnStore, Vector
+from .base import Budget, ColumnStore, Vector
 from .master import Master, MasterSolution
 
 # Of the tolerance on the certificate, what the restricted master may use up.
@@ -40,9 +42,23 @@ class TotallyCorrective:
         return self.solution is None or self.solution.status == "optimal"
 
     @property
-    def budget(self) -> float:
+    def budget(self) -> Budget:
+        """The parameter theta."""
+        return Budget(self._theta)
+
+    @property
+    def theta(self) -> float:
         """The parameter theta."""
         return self._theta
+
+    @property
+    def slack(self) -> float:
+        """What a master may leave is no better."""
+        return self.floor(0.0)
+
+    def batch(self) -> int:
+        """One column a round."""
+        return 1
 
     def prune(self) -> NDArray[np.bool_]:
         """Forget columns without weight; return which were kept."""
@@ -51,9 +67,9 @@ class TotallyCorrective:
         self.w = self.w[kept]
         return kept
 
-    def set_budget(self, theta: float) -> None:
+    def set_budget(self, budget: Budget) -> None:
         """Go on with another budget."""
-        self._theta = theta
+        self._theta = budget.theta
         if len(self.w):
             self._solve()
 
@@ -65,9 +81,14 @@ class TotallyCorrective:
         """Stop when the certificate is small."""
         return gap <= self._tol
 
-    def update(self, column: Column, outputs: NDArray[np.int8], dual: DualWeights) -> bool:
+    def update(
+        self,
+        columns: Sequence[Column],
+        outputs: Sequence[NDArray[np.int8]],
+        dual: DualWeights,
+    ) -> bool:
         """Steps (4) and (5) of Algorithm 3."""
-        self._P.append(self._margin.apply(outputs, self._y).ravel())
+        self._P.append(self._margin.apply(outputs[0], self._y).ravel())
         self.w = np.append(self.w, 0.0)
         self._solve()
         return True

@@ -55,8 +55,12 @@ class Prices(Protocol):
     def learned(self) -> tuple[Hypothesis, NDArray[np.int8], float]:
         """The best h and code in {-1, +1}^C together, and their edge; of exact oracles only."""
 
-    def vector(self) -> tuple[Hypothesis, float]:
-        """The h of largest ``norm2(V^T h)``, and that; of exact oracles only."""
+    @property
+    def lengths(self) -> Vector:
+        """``norm2(V^T h)`` of every h; of exact oracles only."""
+
+    def vector(self, taken: list[Column], limit: int) -> Sequence[tuple[Hypothesis, float]]:
+        """The longest of these that are not taken, one a feature; of exact oracles only."""
 
     def edges(self, columns: list[Column]) -> Vector:
         """Edges of columns that were chosen before."""

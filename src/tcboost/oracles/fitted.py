@@ -156,7 +156,12 @@ class FittedPrices:
         """Not known for fitted hypotheses."""
         raise NotImplementedError
 
-    def vector(self) -> tuple[Hypothesis, float]:
+    @property
+    def lengths(self) -> Vector:
+        """Not known for fitted hypotheses."""
+        raise NotImplementedError
+
+    def vector(self, taken: list[Column], limit: int) -> list[tuple[Hypothesis, float]]:
         """Not known for fitted hypotheses."""
         raise NotImplementedError
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -62,6 +63,11 @@ class StumpOracle:
         self._feature, self._cut = np.concatenate(feature), np.concatenate(cut)
         self._missing_right = np.concatenate(missing_right)
         self._binning = rows.binning
+        # Where the candidates of a feature start; the constant is one of its own.
+        self.starts = np.concatenate([[0], 1 + np.flatnonzero(np.diff(self._feature[1:])) + 1])
+        self.starts = np.unique(
+            np.concatenate([[0, min(1, len(self._feature) - 1)], self.starts])
+        )
         self._left = offset[self._feature] + self._cut
         self._missing = offset[self._feature] + MISSING
         self._last = offset[1] - 1
@@ -118,14 +124,29 @@ class StumpPrices:
         code = np.where(self._A[j] >= 0, 1, -1).astype(np.int8)
         return self._oracle.stump(j, 1), code, float(edges[j])
 
-    def vector(self) -> tuple[Stump, float]:
-        """The best stump with a class vector of its own.
+    @cached_property
+    def lengths(self) -> Vector:
+        """Of every stump, with a class vector of its own.
 
         For one h the best m with ``norm2(m) <= 1`` is ``a(h) / norm2(a(h))``.
         """
-        lengths = np.sqrt((self._A.astype(float) ** 2).sum(axis=1))
-        j = int(lengths.argmax())
-        return self._oracle.stump(j, 1), float(lengths[j])
+        A = self._A.astype(float)
+        return np.sqrt(np.einsum("jc,jc->j", A, A))
+
+    def vector(self, taken: list[Column], limit: int) -> list[tuple[Stump, float]]:
+        """The best stumps that are not taken, of `limit` features at the most."""
+        lengths = self.lengths
+        if taken:
+            lengths = lengths.copy()
+            lengths[[c.hypotheses[0].candidate for c in taken]] = -1.0  # type: ignore[attr-defined]
+        if limit == 1:
+            chosen = [int(lengths.argmax())]
+        else:
+            starts = self._oracle.starts
+            order = np.argsort(-np.maximum.reduceat(lengths, starts), kind="stable")[:limit]
+            parts = np.split(lengths, starts[1:])
+            chosen = [int(starts[d] + parts[d].argmax()) for d in order]
+        return [(self._oracle.stump(j, 1), float(lengths[j])) for j in chosen]
 
     def vectors(self, columns: list[Column]) -> Vector:
         """Of earlier columns, looked up in the table."""
