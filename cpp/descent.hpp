@@ -208,9 +208,8 @@ class VectorSteps {
     double ridge(std::size_t t) const {
         return ridge_ > 0 ? ridge_ * dot(W_, W_, t * C_) : 0;
     }
-    void rescale(std::size_t t, double s) {
-        for (std::size_t k = 0; k < t * C_; ++k) W_[k] *= s;
-    }
+    double* data() { return W_; }
+    std::size_t dimension() const { return C_; }
 
     // Minimise -g.d + d'Qd curve / 2 + ridge |v + d|^2 / 2 + lambda |v + d|: a few proximal
     // gradients.
@@ -255,9 +254,8 @@ class CodeSteps {
   public:
     CodeSteps(double* W, const std::int8_t* codes, std::size_t C) : W_(W), m_(codes), C_(C) {}
 
-    void rescale(std::size_t t, double s) {
-        for (std::size_t k = 0; k < t; ++k) W_[k] *= s;
-    }
+    double* data() { return W_; }
+    std::size_t dimension() const { return 1; }
 
     double size(std::size_t j) const { return W_[j]; }
     double ridge(std::size_t) const { return 0; }
@@ -298,21 +296,33 @@ class Descent {
     double run(double tol, int max_sweeps) {
         double gap = INFINITY, last_value = INFINITY, size = used();
         bool spent = size > theta_ * (1 - 1e-9);
+        std::vector<double> last_F, last_W;
         int sweep = 0;
         for (;; ++sweep) {
             weights_.refresh(F_);
-            const double ridge = steps_.ridge(t_), slope = weights_.slope - ridge;
+            const double value = weights_.loss + steps_.ridge(t_) / 2 + price_ * size;
+            if (value <= last_value) {
+                damping_ = std::max(1.0, 0.7 * damping_);
+                last_F.assign(F_, F_ + rows_.n * rows_.n_classes);
+                last_W.assign(steps_.data(), steps_.data() + t_ * steps_.dimension());
+                last_value = value;
+            } else {  // the way back to the budget may cost more than the sweep has gained
+                damping_ = std::min(1e6, 4 * damping_);
+                std::copy(last_F.begin(), last_F.end(), F_);
+                std::copy(last_W.begin(), last_W.end(), steps_.data());
+                size = used();
+                spent = size > theta_ * (1 - 1e-9);
+                weights_.refresh(F_);
+            }
+            const double slope = weights_.slope - steps_.ridge(t_);
             auto gap_at = [&](double edge) {
-                return std::min(theta_, size) * std::max(edge, price_) - slope;
+                return (std::isfinite(theta_) ? theta_ : size) * std::max(edge, price_) - slope;
             };
             // Edges met in a sweep are a little old: they tell when to look at all of them.
             if (sweep == max_sweeps || gap_at(edge_) <= tol) {
                 gap = gap_at(largest_edge());
                 if (gap <= tol || sweep == max_sweeps) break;
             }
-            const double value = weights_.loss + ridge / 2 + price_ * size;
-            if (value > last_value + 1e-12) damping_ = std::min(8.0, 1.5 * damping_);
-            last_value = value;
             // The multiplier of the budget: the edge that the coefficients have on average.
             const double lambda = spent ? std::max(price_, slope / theta_) : price_;
             one_sweep(lambda, sweep % 2 == 0);
@@ -343,7 +353,7 @@ class Descent {
     }
 
     void rescale(double s) {
-        steps_.rescale(t_, s);
+        for (std::size_t k = 0; k < t_ * steps_.dimension(); ++k) steps_.data()[k] *= s;
         for (std::size_t i = 0; i < rows_.n * rows_.n_classes; ++i) F_[i] *= s;
     }
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tcboost import columns
-from tcboost.columns import FixedCode, LearnedCode, RandomCode
+from tcboost.columns import FixedCode, LearnedCode, RandomCode, Wanted
 from tcboost.margins import Pairwise
 from tcboost.oracles import make_oracle
 from tcboost.rows.blocks import LocalRows
@@ -65,25 +65,25 @@ def draws(monkeypatch):
 def test_fixed_code_adds_up_the_edges(weak_learner):
     rows, V, oracle, prices = priced(weak_learner=weak_learner)
     best = prices.best(None)
-    found = FixedCode(oracle).choose(prices, 0.0)
+    found = FixedCode(oracle).choose(prices, Wanted(0.0))
     assert found.edge == sum(edge for _, edge in best)
-    assert found.edge == edge_of(found.column, rows, V)
-    assert found.column.code is None
-    assert len(found.column.hypotheses) == V.shape[1]
-    for h, (g, _) in zip(found.column.hypotheses, best, strict=True):
+    assert found.edge == edge_of(found.columns[0], rows, V)
+    assert found.columns[0].code is None
+    assert len(found.columns[0].hypotheses) == V.shape[1]
+    for h, (g, _) in zip(found.columns[0].hypotheses, best, strict=True):
         np.testing.assert_array_equal(h.predict(rows.X), g.predict(rows.X))
-    assert found.bound == (found.edge if weak_learner == "stump" else np.inf)
+    assert found.bounds.max() == (found.edge if weak_learner == "stump" else np.inf)
 
 
 def test_fixed_code_keeps_to_the_floor():
     *_, oracle, prices = priced()
     chooser = FixedCode(oracle)
-    edge = chooser.choose(prices, 0.0).edge
-    assert chooser.choose(prices, edge - 1).column is not None
+    edge = chooser.choose(prices, Wanted(0.0)).edge
+    assert chooser.choose(prices, Wanted(edge - 1)).columns
     for floor in (edge, edge + 1, np.inf):
-        found = chooser.choose(prices, floor)
-        assert found.column is None
-        assert found.edge == found.bound == edge
+        found = chooser.choose(prices, Wanted(floor))
+        assert found.columns == ()
+        assert found.edge == found.bounds.max() == edge
 
 
 # ---------------------------------------------------------------- the learned code
@@ -93,23 +93,23 @@ def test_fixed_code_keeps_to_the_floor():
 @pytest.mark.parametrize("n_classes", [2, 3, 5])
 def test_learned_code_is_the_best_of_all(seed, n_classes):
     rows, V, oracle, prices = priced(seed, n_classes)
-    found = LearnedCode(oracle).choose(prices, 0.0)
-    assert found.edge == found.bound == edge_of(found.column, rows, V)
+    found = LearnedCode(oracle).choose(prices, Wanted(0.0))
+    assert found.edge == found.bounds.max() == edge_of(found.columns[0], rows, V)
     edges = best_edges(prices, n_classes)
-    assert found.bound == max(edges)
-    assert (found.bound >= np.array(edges)).all()
-    assert len(set(found.column.code.tolist())) == 2
+    assert found.bounds.max() == max(edges)
+    assert (found.bounds.max() >= np.array(edges)).all()
+    assert len(set(found.columns[0].code.tolist())) == 2
 
 
 def test_learned_code_keeps_to_the_floor():
     *_, oracle, prices = priced()
     chooser = LearnedCode(oracle)
-    best = chooser.choose(prices, 0.0)
-    assert chooser.choose(prices, best.edge - 1).column is not None
+    best = chooser.choose(prices, Wanted(0.0))
+    assert chooser.choose(prices, Wanted(best.edge - 1)).columns
     for floor in (best.edge, best.edge + 1, np.inf):
-        found = chooser.choose(prices, floor)
-        assert found.column is None
-        assert found.bound == best.bound
+        found = chooser.choose(prices, Wanted(floor))
+        assert found.columns == ()
+        assert found.bounds.max() == best.bounds.max()
 
 
 def test_learned_code_needs_an_exact_oracle():
@@ -123,13 +123,13 @@ def test_learned_code_needs_an_exact_oracle():
 
 def test_the_first_draw_is_taken_if_it_will_do(draws):
     rows, V, oracle, prices = priced()
-    found = RandomCode(oracle, 4, np.random.RandomState(0)).choose(prices, 0.0)
+    found = RandomCode(oracle, 4, np.random.RandomState(0)).choose(prices, Wanted(0.0))
     assert len(draws) == 1
-    np.testing.assert_array_equal(found.column.code, draws[0])
+    np.testing.assert_array_equal(found.columns[0].code, draws[0])
     ((h, edge),) = prices.best(draws[0][:, None])
-    assert found.edge == edge == edge_of(found.column, rows, V)
-    assert found.column.hypotheses == (h,)
-    assert found.bound == LearnedCode(oracle).choose(prices, 0.0).edge
+    assert found.edge == edge == edge_of(found.columns[0], rows, V)
+    assert found.columns[0].hypotheses == (h,)
+    assert found.bounds.max() == LearnedCode(oracle).choose(prices, Wanted(0.0)).edge
 
 
 def test_draws_follow_the_seed():
@@ -137,7 +137,7 @@ def test_draws_follow_the_seed():
 
     def codes(seed):
         chooser = RandomCode(oracle, 6, np.random.RandomState(seed))
-        return [chooser.choose(prices, 0.0).column.code.tolist() for _ in range(8)]
+        return [chooser.choose(prices, Wanted(0.0)).columns[0].code.tolist() for _ in range(8)]
 
     assert codes(0) == codes(0)
     assert codes(0) != codes(1)
@@ -153,10 +153,10 @@ def test_a_code_below_the_floor_is_drawn_again(draws):
     assert edges.min() < edges.max()
     draws.script = iter([low, low, -low, high, low])
     chooser = RandomCode(oracle, 4, np.random.RandomState(0))
-    found = chooser.choose(prices, edges.min())  # not above the floor is not enough
+    found = chooser.choose(prices, Wanted(edges.min()))  # not above the floor is not enough
     assert len(draws) == 4
-    np.testing.assert_array_equal(found.column.code, high)
-    assert found.edge == found.bound == edges.max()
+    np.testing.assert_array_equal(found.columns[0].code, high)
+    assert found.edge == found.bounds.max() == edges.max()
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -166,23 +166,23 @@ def test_no_column_is_at_or_below_the_floor(seed):
     edges = sorted(set(best_edges(prices, 4)))
     taken = 0
     for floor in [0.0, *edges, edges[-1] + 1]:
-        found = chooser.choose(prices, floor)
-        assert found.bound == edges[-1]
+        found = chooser.choose(prices, Wanted(floor))
+        assert found.bounds.max() == edges[-1]
         if floor >= edges[-1]:
-            assert found.column is None
+            assert found.columns == ()
         else:
             taken += 1
-            assert found.edge == edge_of(found.column, rows, V)
-            assert floor < found.edge <= found.bound
+            assert found.edge == edge_of(found.columns[0], rows, V)
+            assert floor < found.edge <= found.bounds.max()
     assert taken == len(edges)
 
 
 def test_nothing_is_drawn_where_no_code_is_above_the_floor(draws):
     *_, oracle, prices = priced()
-    best = LearnedCode(oracle).choose(prices, 0.0).edge
-    found = RandomCode(oracle, 4, np.random.RandomState(0)).choose(prices, best)
-    assert found.column is None
-    assert found.bound == found.edge == best
+    best = LearnedCode(oracle).choose(prices, Wanted(0.0)).edge
+    found = RandomCode(oracle, 4, np.random.RandomState(0)).choose(prices, Wanted(best))
+    assert found.columns == ()
+    assert found.bounds.max() == found.edge == best
     assert draws == []
 
 
@@ -191,30 +191,36 @@ def test_the_best_code_when_the_draws_are_used_up(draws):
     codes = all_codes(4)
     poor = codes[int(np.argmin(best_edges(prices, 4)))]
     draws.script = itertools.repeat(poor)
-    best = LearnedCode(oracle).choose(prices, 0.0)
-    found = RandomCode(oracle, 4, np.random.RandomState(0)).choose(prices, best.edge - 1)
+    best = LearnedCode(oracle).choose(prices, Wanted(0.0))
+    found = RandomCode(oracle, 4, np.random.RandomState(0)).choose(
+        prices, Wanted(best.edge - 1)
+    )
     assert len(draws) == columns._MAX_DRAWS
-    assert found.edge == found.bound == best.edge
-    assert edge_of(found.column, rows, V) == best.edge
-    np.testing.assert_array_equal(found.column.code, best.column.code)
+    assert found.edge == found.bounds.max() == best.edge
+    assert edge_of(found.columns[0], rows, V) == best.edge
+    np.testing.assert_array_equal(found.columns[0].code, best.columns[0].code)
 
 
 def test_the_best_code_among_more_than_can_be_drawn(draws):
     # 12 classes have 4094 codes; a floor just under the best edge leaves one pair of them.
     rows, V, oracle, prices = priced(n_classes=12, n=60)
-    best = LearnedCode(oracle).choose(prices, 0.0)
-    found = RandomCode(oracle, 12, np.random.RandomState(0)).choose(prices, best.edge - 1)
+    best = LearnedCode(oracle).choose(prices, Wanted(0.0))
+    found = RandomCode(oracle, 12, np.random.RandomState(0)).choose(
+        prices, Wanted(best.edge - 1)
+    )
     assert len(draws) == columns._MAX_DRAWS
     assert len({tuple(m) for m in draws}) > 200
-    assert found.edge == best.edge == edge_of(found.column, rows, V)
+    assert found.edge == best.edge == edge_of(found.columns[0], rows, V)
 
 
 def test_two_classes_have_one_code_up_to_its_sign(draws):
     rows, V, oracle, prices = priced(n_classes=2)
-    best = LearnedCode(oracle).choose(prices, 0.0)
-    found = RandomCode(oracle, 2, np.random.RandomState(0)).choose(prices, best.edge - 1)
+    best = LearnedCode(oracle).choose(prices, Wanted(0.0))
+    found = RandomCode(oracle, 2, np.random.RandomState(0)).choose(
+        prices, Wanted(best.edge - 1)
+    )
     assert len(draws) == 1
-    assert found.edge == best.edge == edge_of(found.column, rows, V)
+    assert found.edge == best.edge == edge_of(found.columns[0], rows, V)
 
 
 # ---------------------------------------------------------------- without a bound
@@ -223,19 +229,19 @@ def test_two_classes_have_one_code_up_to_its_sign(draws):
 def test_fitted_hypotheses_have_no_bound(draws):
     rows, V, oracle, prices = priced(weak_learner="lda")
     chooser = RandomCode(oracle, 4, np.random.RandomState(0))
-    found = chooser.choose(prices, 0.0)
+    found = chooser.choose(prices, Wanted(0.0))
     assert len(draws) == 1
-    assert found.bound == np.inf
-    assert found.edge == edge_of(found.column, rows, V) > 0
+    assert found.bounds.max() == np.inf
+    assert found.edge == edge_of(found.columns[0], rows, V) > 0
 
 
 def test_fitted_hypotheses_are_tried_a_few_times(draws):
     *_, oracle, prices = priced(weak_learner="lda")
     chooser = RandomCode(oracle, 4, np.random.RandomState(0))
-    found = chooser.choose(prices, np.inf)
+    found = chooser.choose(prices, Wanted(np.inf))
     assert len(draws) == columns._MAX_FITS < columns._MAX_DRAWS
-    assert found.column is None
-    assert found.bound == np.inf
+    assert found.columns == ()
+    assert found.bounds.max() == np.inf
     ((_, edge),) = prices.best(draws[-1][:, None])
     assert found.edge == edge
 

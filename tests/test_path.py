@@ -45,8 +45,8 @@ def test_every_point_is_a_certified_model(estimator):
 
 
 def test_auto_takes_the_best_of_the_path():
-    path = theta_path(TCBoostClassifier(), *WINE)
-    model = TCBoostClassifier().fit(*WINE)
+    path = theta_path(TCBoostClassifier("exponential"), *WINE)
+    model = TCBoostClassifier("exponential").fit(*WINE)
     assert model.theta_ == path.thetas[path.best]
     assert_array_equal(model.theta_choice_.validation_loss, path.validation_loss)
 

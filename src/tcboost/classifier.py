@@ -104,7 +104,7 @@ class TCBoostClassifier(BoostingClassifier):
         **BoostingClassifier._parameter_constraints,
         "loss": [StrOptions(set(LOSSES))],
         "coding": [StrOptions({"vector", "learned", "random"})],
-        "theta": [StrOptions({"auto"}), Interval(Real, 0, np.inf, closed="neither")],
+        "theta": [StrOptions({"auto", "cv"}), Interval(Real, 0, np.inf, closed="neither")],
         "ridge": [StrOptions({"auto"}), Interval(Real, 0, np.inf, closed="left")],
         "tol": [Interval(Real, 0, np.inf, closed="neither")],
         "weak_learner": [StrOptions({"stump"})],

@@ -142,20 +142,18 @@ def choose_level(
     """
     fold = content_folds(rows, n_folds)
     n_tried = min(n_folds, -(-_ENOUGH_ROWS * n_folds // len(rows)))
-    parts = [rows.subset(fold != k) for k in range(n_tried)]
-    others = [rows.subset(fold == k) for k in range(n_tried)]
-    y = np.concatenate([o.y for o in others])
-    weight = np.concatenate(
-        [rows.weight[fold == k].sum() * o.weight for k, o in enumerate(others)]
-    )
-    weight /= weight.sum()
+    tried = [k for k in range(n_tried) if 0 < np.count_nonzero(fold == k) < len(rows)]
+    parts = [rows.subset(fold != k) for k in tried]
+    chosen = np.concatenate([np.flatnonzero(fold == k) for k in tried])
+    y, weight = rows.y[chosen], rows.weight[chosen] / rows.weight[chosen].sum()
     table: dict[float, tuple[float, ...]] = {}
 
     def loss(level: float) -> float:
         n_stumps = min(max_iter, _ENOUGH_STUMPS)
         runs = [start(part, level).boost(n_stumps, polish=False) for part in parts]
-        scores = [scores_of(run, o.X) for run, o in zip(runs, others, strict=True)]
-        F = np.concatenate(scores)
+        F = np.concatenate(
+            [scores_of(run, rows.X[fold == k]) for run, k in zip(runs, tried, strict=True)]
+        )
         scale, loss = best_scale(F, y, weight)
         error = float(weight @ (F.argmax(axis=1) != y))
         theta = float(np.mean([run.corrector.theta for run in runs]))

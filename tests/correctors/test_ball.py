@@ -187,7 +187,7 @@ def test_a_newton_step_near_the_optimum_is_exact(loss, coded):
     used = lengths(w) > 0
     H = corrector._H.matrix[:, used].astype(float)
     vectors = w[:, None] * corrector._codes if coded else w
-    value, V = LOSSES[loss].on_scores(
+    _, V = LOSSES[loss].on_scores(
         H @ vectors[used], rows.y[corrector._order], rows.weight[corrector._order]
     )
     A = H.T @ V
