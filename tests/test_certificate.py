@@ -1,13 +1,16 @@
 """The certificate against the truth: the whole class enumerated and solved."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
 from reference import algorithms as ref
-from tcboost import AdaBoostECC, MultiBoostMO
+from tcboost import AdaBoostECC, MultiBoostECC, MultiBoostMO, TCBoostClassifier
 from tcboost.certificate import Certificate, Certifier
 from tcboost.coding import ecoc
 from tcboost.columns import FixedCode, LearnedCode, RandomCode
+from tcboost.losses import LOSSES
 from tcboost.margins import Codeword, Pairwise
 from test_boosting import problem, run
 
@@ -86,3 +89,67 @@ def test_one_sentence_when_printed():
     with pytest.raises(AttributeError):
         lda.certificate_.gap = 0.0
     assert isinstance(lda.certificate_, Certificate)
+
+
+UNUSED = {
+    "vector": {"loss": "multinomial", "coding": "vector", "theta": 2.0},
+    "vector, exponential": {"loss": "exponential", "coding": "vector", "theta": 2.0},
+    "vector, ridge": {"loss": "multinomial", "coding": "vector", "theta": 2.0, "ridge": 0.02},
+    "vector, price": {"loss": "multinomial", "coding": "vector"},
+    "learned": {"loss": "multinomial", "coding": "learned", "theta": 2.0},
+    "learned, exponential": {"loss": "exponential", "coding": "learned", "theta": 2.0},
+}
+
+
+def noisy(n=150):
+    """Two features that matter, of different use, a constant one and noise."""
+    rng = np.random.default_rng(5)
+    y = np.arange(n) % 3
+    X = rng.normal(size=(n, 6))
+    X[:, 0] += 3 * y
+    X[:, 1] -= 2 * (y == 1)
+    X[:, 2] = 1.0
+    return X, y
+
+
+@pytest.mark.parametrize("name", UNUSED)
+def test_unused_features_are_in_no_optimum(name):
+    X, y = noisy()
+    make = partial(TCBoostClassifier, tol=1e-8, max_iter=1000, random_state=0, **UNUSED[name])
+    model = make().fit(X, y)
+    unused = list(model.certificate_.unused_features)
+    assert 2 in unused  # a constant feature always
+    assert 0 not in unused
+    assert not model.feature_importances_[unused].any()
+    if "price" not in name:  # that has use even for noise
+        assert len(unused) > 1, "the gap was to be small enough for more"
+    # To leave them out changes nothing.
+    without = make().fit(X[:, np.setdiff1d(np.arange(6), unused)], y)
+    assert without.certificate_.primal == pytest.approx(model.certificate_.primal, abs=3e-8)
+
+
+def test_unused_features_of_the_paper_s_estimators():
+    X, y = noisy()
+    for cls in (MultiBoostMO, MultiBoostECC):
+        model = cls(theta=2.0, tol=1e-8, max_iter=500, random_state=0).fit(X, y)
+        unused = list(model.certificate_.unused_features)
+        assert 2 in unused
+        assert not model.feature_importances_[unused].any()
+    loose = MultiBoostECC(theta=2.0, max_iter=2, random_state=0).fit(X, y)
+    assert loose.certificate_.unused_features == (2,)  # not much is known yet
+
+
+@pytest.mark.parametrize("loss", sorted(LOSSES))
+@pytest.mark.parametrize("seed", range(20))
+def test_dual_weights_of_a_small_gap_are_near_the_best(loss, seed):
+    """The strong concavity behind it, for random margins: |V - V*| <= spread sqrt(2 gap)."""
+    rng = np.random.default_rng(seed)
+    y, weight = np.arange(12) % 3, rng.dirichlet(np.ones(12))
+    margin, kind = Pairwise(3), LOSSES[loss]
+    z_best, z = rng.normal(size=(2, 12, 2)) * rng.choice([0.1, 1, 4])
+    best, other = (kind.dual_weights(m, weight) for m in (z_best, z))
+    u_best, u = best.u / best.scale, other.u / other.scale
+    # Conjugates: the Bregman distance of the dual is that of the loss, the other way round.
+    distance = best.loss - other.loss + float((u * (z_best - z)).sum())
+    V = margin.adjoint(u - u_best, y)
+    assert np.abs(V).sum() <= kind.spread(margin) * np.sqrt(2 * distance) + 1e-9

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -121,7 +121,8 @@ class Run:
                         break
             if watched < len(history.edges):
                 watched, stop = len(history.edges), watch(self)
-            finished = corrector.done(self._open) or room <= 0 or stop
+            gap = self._open if corrector.budget.price > 0 else self.certificate.gap
+            finished = corrector.done(gap) or room <= 0 or stop
             if finished or not priced.columns:  # (3), (6)
                 if not polish or not corrector.polish():
                     break
@@ -133,7 +134,32 @@ class Run:
             columns.extend(priced.columns)
             history.edges.append(priced.edge / dual.scale)
         self.over = True
+        if task.oracle.exact:
+            unused = tuple(int(d) for d in np.flatnonzero(self._unused(dual.scale)))
+            self.certificate = replace(self.certificate, unused_features=unused)
         return self
+
+    def _unused(self, scale: float) -> NDArray[np.bool_]:
+        """Features whose best edges stay below those of the optimum, whatever the optimum is.
+
+        The dual weights of the optimum are near the present ones, so their edges are too, by
+        the strong concavity of the dual (`Loss.spread`). With a price that is the level of the
+        optimum; else that level is only known to be as near.
+        """
+        task, budget = self.task, self.corrector.budget
+        prices, bounds = self._priced
+        best = prices.best_of_features(task.chooser.measure, task.rows.X.shape[1]) / scale
+        near = (
+            task.chooser.slope
+            * task.loss.spread(task.margin)
+            * np.sqrt(2.0 * max(0.0, self._open) + 1e-14)
+        )
+        if budget.price > 0:
+            return (best < budget.price - near).all(axis=1)
+        level = np.array([budget.level(bounds, self.corrector.theta)])
+        if best.shape[1] > 1:
+            level = best.max(axis=0)
+        return (best < level - 2.0 * near).all(axis=1)
 
     def model(self) -> Model:
         """The last model, or the one that was the best on the rows held out.
@@ -187,7 +213,8 @@ class Run:
         theta = corrector.theta
         primal = dual.loss + budget.ridge / 2.0 * float((w * w).sum())
         self.certificate = self._certificate(primal, theta, offset - budget.gain(bounds, theta))
-        self._open = self.certificate.gap
+        self._priced = prices, bounds
+        self._open = primal - offset + budget.gain(bounds, theta)
         if budget.price > 0:
             # That is for the theta in use. To go on or not is a matter of the price: the best
             # coefficients cost no more than all of the loss.

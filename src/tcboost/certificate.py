@@ -26,6 +26,8 @@ class Certificate:
         The class of columns.
     loss : str
         What the loss is called.
+    unused_features : tuple of int
+        Features that no optimal model uses, as far as the gap is small enough to tell.
     """
 
     primal: float
@@ -34,6 +36,7 @@ class Certificate:
     theta: float
     hypothesis_class: str
     loss: str = "log-loss"
+    unused_features: tuple[int, ...] = ()
 
     def __str__(self) -> str:
         if not np.isfinite(self.gap):

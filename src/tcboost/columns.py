@@ -64,12 +64,24 @@ class Chooser(Protocol):
     def choose(self, prices: Prices, wanted: Wanted) -> Priced:
         """The columns to add."""
 
+    # A change of V changes a measure by no more than so many times its sum of |V|.
+    slope: float
+
+    def measure(self, A: Vector) -> Vector:
+        """What a hypothesis with ``A = V^T h`` must be the largest in to be used."""
+
     def edges(self, prices: Prices, columns: list[Column]) -> Vector:
         """Edges of earlier columns: numbers, or class vectors whose lengths they are."""
 
 
 class _Coded:
     """Columns with a code, fixed or of their own, and so with one number as their edge."""
+
+    slope = 1.0
+
+    def measure(self, A: Vector) -> Vector:
+        """The edge with the best code."""
+        return np.abs(A).sum(axis=1, keepdims=True)
 
     def edges(self, prices: Prices, columns: list[Column]) -> Vector:
         """Edges of earlier columns."""
@@ -89,6 +101,10 @@ class FixedCode(_Coded):
         edge = float(sum(edges))
         columns = (Column(hypotheses),) if edge > wanted.floor else ()
         return Priced(columns, edge, np.array([edge if self._exact else np.inf]))
+
+    def measure(self, A: Vector) -> Vector:
+        """A column of the optimum has the best hypothesis of every bit."""
+        return np.abs(A)
 
 
 class LearnedCode(_Coded):
@@ -143,6 +159,12 @@ class VectorCode:
         if not oracle.exact:
             raise ValueError("coding='vector' needs weak_learner='stump'")
         self.hypothesis_class = f"{oracle.hypothesis_class} with class vectors"
+
+    slope = 0.5**0.5  # rows of V sum to zero, and so the length is at most that part of |V|
+
+    def measure(self, A: Vector) -> Vector:
+        """The length."""
+        return lengths(A)[:, None]
 
     def choose(self, prices: Prices, wanted: Wanted) -> Priced:
         """The hypotheses whose class vectors would have the longest gradients.

@@ -14,6 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
 
+from .margins import Margin
+
 Vector = NDArray[np.float64]
 
 _BITS = 60  # dual weights sum to at most 2**60: no sum of them can overflow 64 bits
@@ -45,6 +47,13 @@ class Loss(Protocol):
 
     name: str
 
+    def spread(self, margin: Margin) -> float:
+        """By how much V, the adjoint of u, can differ from that of the best u.
+
+        The dual objective is strongly concave in u, so that with a gap the sum of ``|V - V*|``
+        is at most ``spread sqrt(2 gap)``.
+        """
+
     def dual_weights(self, z: Vector, weight: Vector) -> DualWeights:
         """Value and minus the gradient; `weight` sums to one over the rows."""
 
@@ -62,6 +71,10 @@ class Exponential:
     """
 
     name = "log-loss"
+
+    def spread(self, margin: Margin) -> float:
+        """Pinsker: ``|u - u*| <= sqrt(2 KL)``, and every u appears in V so many times."""
+        return margin.spread
 
     def dual_weights(self, z: Vector, weight: Vector) -> DualWeights:
         """Weights proportional to ``weight exp(-z)``, summing to one."""
@@ -96,6 +109,10 @@ class Multinomial:
     """Cross-entropy, ``mean log(1 + sum_k exp(-z_k))`` of pairwise margins z."""
 
     name = "cross-entropy"
+
+    def spread(self, margin: Margin) -> float:
+        """Pinsker in every row, whose part of V is its weight times ``onehot(y) - p``."""
+        return 1.0
 
     def dual_weights(self, z: Vector, weight: Vector) -> DualWeights:
         """Weights ``weight p_c`` of the wrong classes c."""

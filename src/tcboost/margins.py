@@ -20,6 +20,7 @@ class Margin(Protocol):
 
     width: int
     n_outputs: int
+    spread: float  # the sum of |V| for a sum of |u| of one, at the most
     per_score: float  # margin between two classes, for a difference of one in their scores
 
     def apply(self, outputs: NDArray[Any], y: Labels) -> NDArray[Any]:
@@ -44,6 +45,7 @@ class Codeword:
     def __init__(self, M: NDArray[np.int8]) -> None:
         self.M = M
         self.width = self.n_outputs = M.shape[1]
+        self.spread = 1.0
         # Scores differ by twice the sum of the margins of the bits that tell two classes apart;
         # what counts is their mean. The number of such bits is a mean, too, if it varies.
         n_pairs = len(M) * (len(M) - 1) / 2
@@ -77,6 +79,7 @@ class Pairwise:
 
     def __init__(self, n_classes: int) -> None:
         self.width, self.n_outputs, self.per_score = n_classes - 1, n_classes, 1.0
+        self.spread = 2.0
         classes = np.arange(n_classes)
         self._others = np.array([np.delete(classes, c) for c in classes])
 

@@ -33,13 +33,19 @@ class Budget:
 
         That is ``min over r >= 0 of r theta + sum (edges - r)_+^2 / (2 ridge)``.
         """
-        top = float(edges.max())
-        if theta == 0 or self.ridge == 0 or not np.isfinite(top):
-            return theta * top if theta > 0 else 0.0
+        r = self.level(edges, theta)
+        if theta == 0 or self.ridge == 0:
+            return theta * r if theta > 0 else 0.0
+        over = np.maximum(edges - r, 0.0)
+        return r * theta + float(over @ over) / (2.0 * self.ridge)
+
+    def level(self, edges: Vector, theta: float) -> float:
+        """That r: what has a lower edge would get no part of the budget."""
+        if self.ridge == 0:
+            return float(edges.max())
         ordered = np.sort(edges)[::-1]
         levels = (np.cumsum(ordered) - self.ridge * theta) / np.arange(1, len(edges) + 1)
-        over = np.maximum(edges - max(0.0, float(levels.max())), 0.0)
-        return max(0.0, float(levels.max())) * theta + float(over @ over) / (2.0 * self.ridge)
+        return max(0.0, float(levels.max()))
 
     def gain_above_price(self, edges: Vector, most: float) -> float:
         """The same of ``<W, a> - ridge / 2 |W|^2 - price size(W)``, for sizes up to `most`."""

@@ -158,7 +158,9 @@ def _from_arrays(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Any
         model.feature_names_in_ = arrays["feature_names"].astype(object)
     model.theta_ = header["theta"]
     model.probability_scale_ = header["probability_scale"]
-    model.certificate_ = Certificate(**header["certificate"])
+    proof = header["certificate"]
+    unused = tuple(proof.pop("unused_features", ()))
+    model.certificate_ = Certificate(**proof, unused_features=unused)
     prefix = "history_"
     model.history_ = {k[len(prefix) :]: v for k, v in arrays.items() if k.startswith(prefix)}
     return model

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
@@ -61,6 +61,9 @@ class Prices(Protocol):
 
     def vector(self, taken: list[Column], limit: int) -> Sequence[tuple[Hypothesis, float]]:
         """The longest of these that are not taken, one a feature; of exact oracles only."""
+
+    def best_of_features(self, measure: Callable[[Vector], Vector], n: int) -> Vector:
+        """Largest measures of ``V^T h`` (hypotheses, measures) by feature; of exact oracles."""
 
     def edges(self, columns: list[Column]) -> Vector:
         """Edges of columns that were chosen before."""

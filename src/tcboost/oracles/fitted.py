@@ -6,6 +6,7 @@ certificate of a fit with them is infinite.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -158,6 +159,10 @@ class FittedPrices:
 
     @property
     def lengths(self) -> Vector:
+        """Not known for fitted hypotheses."""
+        raise NotImplementedError
+
+    def best_of_features(self, measure: Callable[[Vector], Vector], n: int) -> Vector:
         """Not known for fitted hypotheses."""
         raise NotImplementedError
 

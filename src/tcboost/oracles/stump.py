@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -63,11 +64,9 @@ class StumpOracle:
         self._feature, self._cut = np.concatenate(feature), np.concatenate(cut)
         self._missing_right = np.concatenate(missing_right)
         self._binning = rows.binning
-        # Where the candidates of a feature start; the constant is one of its own.
-        self.starts = np.concatenate([[0], 1 + np.flatnonzero(np.diff(self._feature[1:])) + 1])
-        self.starts = np.unique(
-            np.concatenate([[0, min(1, len(self._feature) - 1)], self.starts])
-        )
+        # Where the candidates of a feature start, after the constant.
+        first = np.unique(self._feature[1:], return_index=True)[1]
+        self.starts = np.concatenate([[0], 1 + first])
         self._left = offset[self._feature] + self._cut
         self._missing = offset[self._feature] + MISSING
         self._last = offset[1] - 1
@@ -76,6 +75,10 @@ class StumpOracle:
 
     def __len__(self) -> int:
         return len(self._feature)
+
+    def feature(self, candidates: NDArray[np.intp]) -> NDArray[np.intp]:
+        """The features that candidates are about."""
+        return self._feature[candidates]
 
     def price(self, rows: LocalRows, V: NDArray[np.int64]) -> StumpPrices:
         """Edges of every stump, from one pass over the rows."""
@@ -147,6 +150,15 @@ class StumpPrices:
             parts = np.split(lengths, starts[1:])
             chosen = [int(starts[d] + parts[d].argmax()) for d in order]
         return [(self._oracle.stump(j, 1), float(lengths[j])) for j in chosen]
+
+    def best_of_features(self, measure: Callable[[Vector], Vector], n: int) -> Vector:
+        """Largest measures of each of n features; a feature without a cut has no stump."""
+        values = measure(self._A.astype(float))
+        best = np.full((n, values.shape[1]), -np.inf)
+        starts = self._oracle.starts[1:]  # without the constant
+        if len(starts):
+            best[self._oracle.feature(starts)] = np.maximum.reduceat(values, starts)
+        return best
 
     def vectors(self, columns: list[Column]) -> Vector:
         """Of earlier columns, looked up in the table."""
