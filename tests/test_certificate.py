@@ -121,8 +121,9 @@ def test_unused_features_are_in_no_optimum(name):
     assert 2 in unused  # a constant feature always
     assert 0 not in unused
     assert not model.feature_importances_[unused].any()
-    if "price" not in name:  # that has use even for noise
-        assert len(unused) > 1, "the gap was to be small enough for more"
+    if "price" in name:  # has use even for noise, and its level depends on all features
+        return
+    assert len(unused) > 1, "the gap was to be small enough for more"
     # To leave them out changes nothing.
     without = make().fit(X[:, np.setdiff1d(np.arange(6), unused)], y)
     assert without.certificate_.primal == pytest.approx(model.certificate_.primal, abs=3e-8)
