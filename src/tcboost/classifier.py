@@ -13,16 +13,20 @@ from .losses import LOSSES
 
 
 class TCBoostClassifier(BoostingClassifier):
-    """Totally corrective boosting of decision stumps, with a budget that chooses itself.
+    """Totally corrective boosting of decision stumps that needs no tuning.
 
     Solves, over all stumps h_j and class vectors v_j,
 
-        minimise    loss(F),    F(x) = sum_j v_j h_j(x)
+        minimise    loss(F) + ridge / 2 sum_j norm2(v_j)^2,    F(x) = sum_j v_j h_j(x)
         subject to  sum_j norm2(v_j) <= theta
 
-    by column generation: each round adds the stump whose class vector has the steepest descent
-    of all, and re-solves every class vector. The model is additive: a table a feature. The
-    certificate bounds how much any other such model could improve on its training loss.
+    by column generation: each round adds the stumps whose class vectors have the steepest
+    descent of all, and re-solves every class vector. The model is additive: a table a feature.
+    The certificate bounds how much any other such model could improve on its training loss.
+
+    By default theta is not given but follows from a price r for each unit of the sum, which is
+    the same problem: r is the multiplier of the theta that is then in use. Price and ridge are
+    worth so many rows, how many is chosen by cross validation.
 
     Parameters
     ----------
@@ -31,22 +35,28 @@ class TCBoostClassifier(BoostingClassifier):
     coding : {"vector", "learned", "random"}, default="vector"
         What a stump says about the classes: a vector that is re-solved in every round, or a
         multiple of a code in {-1, +1}, found together with the stump or drawn.
-    theta : float or "auto", default="auto"
-        The budget; "auto" cross-validates it on a path of growing budgets.
-    max_iter : int, default=500
+    theta : float, "auto" or "cv", default="auto"
+        The budget. "auto" has a price instead, cross-validated (with the exponential loss it
+        cross-validates theta, along a path of growing budgets). "cv" takes the lowest error of
+        five folds over the paper's 16 budgets.
+    max_iter : int, default=300
         Stumps, at the most.
     weak_learner : "stump"
         Only stumps can be searched exactly; see `MultiBoostECC` for other weak learners.
     max_bins : int, "auto" or None, default="auto"
         Bins of a feature. None is exact, "auto" exact up to 65,535 distinct values.
-    tol : float, default=1e-4
+    ridge : float or "auto", default="auto"
+        Weight of the squares of the class vectors, which spreads the budget over stumps that
+        say about the same; for ``coding="vector"`` only. "auto" is six times the price, or none
+        where there is no price.
+    tol : float, default=1e-3
         Stop when the certificate proves the training loss this close to optimal.
     random_state : int, RandomState instance or None, default=None
         Seed of the code draws; only used with ``coding="random"``.
     n_jobs : int or None, default=None
         Threads; None means all cores. The model does not depend on it.
     verbose : int, default=0
-        1 prints the budgets tried, the first rounds and every tenth, 2 every round.
+        1 prints the levels or budgets tried, the first rounds and every tenth, 2 every round.
     warm_start : bool, default=False
         Whether `fit` goes on from the last one, to a larger `max_iter`; needs a number `theta`.
     early_stopping : bool, default=False
@@ -71,12 +81,12 @@ class TCBoostClassifier(BoostingClassifier):
     theta_ : float
         The budget used.
     theta_choice_ : Choice
-        With ``theta="auto"``: the budgets tried, their out-of-fold losses and errors.
+        With ``theta="auto"`` or "cv": what was tried, with out-of-fold losses and errors.
     probability_scale_ : float
-        Probabilities are the softmax of this multiple of the scores; fitted out of fold with
-        ``theta="auto"``.
+        Probabilities are the softmax of this multiple of the scores; fitted out of fold unless
+        `theta` is a number.
     n_iter_ : int
-        Rounds of the model.
+        Stumps of the model.
     feature_importances_ : ndarray of shape (n_features_in_,)
         Share of each feature in the budget that is used.
     certificate_ : Certificate
