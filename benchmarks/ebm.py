@@ -51,7 +51,7 @@ def parameters_and_bytes(method: str, model: Any) -> tuple[int, int]:
         stored = model.booster_.model_to_string().encode()
         return 3 * model.booster_.num_trees(), len(stored)
     n_active = model.history_["n_active"][-1]
-    return n_active * (len(model.classes_) + 1), our_size(model)
+    return n_active * len(model.classes_), our_size(model)
 
 
 def evaluate(method: str, data: Parts) -> tuple[Any, ...]:

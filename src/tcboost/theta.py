@@ -23,8 +23,8 @@ _PATIENCE = 2  # budgets without a better validation loss before the path ends
 # Price and ridge of level one, in rows; the levels to try, from one to the next; the rows to
 # validate a level on, and the stumps to do it with.
 _PRICE, _RIDGE = 0.5, 3.0
-_STEP, _LOWEST, _HIGHEST = 3.0, 0.01, 300.0
-_ENOUGH_ROWS, _ENOUGH_STUMPS = 1000, 150
+_STEP, _FARTHEST = 3.0, 5
+_ENOUGH_ROWS, _ENOUGH_STUMPS = 1000, 100
 
 
 def stagewise_theta(task: Task, max_iter: int) -> float:
@@ -136,7 +136,7 @@ def choose_level(
     verbose: int = 0,
     n_folds: int = 5,
 ) -> Choice:
-    """Cross-validate the level of the price: down, then up, while the loss clearly falls.
+    """Cross-validate the level of the price: up, or else down, while the loss clearly falls.
 
     Of large data a part of the folds is enough. The validation loss is that of `choose_theta`.
     """
@@ -146,33 +146,32 @@ def choose_level(
     parts = [rows.subset(fold != k) for k in tried]
     chosen = np.concatenate([np.flatnonzero(fold == k) for k in tried])
     y, weight = rows.y[chosen], rows.weight[chosen] / rows.weight[chosen].sum()
-    table: dict[float, tuple[float, ...]] = {}
+    table: dict[int, tuple[float, ...]] = {}
 
-    def loss(level: float) -> float:
+    def loss(k: int) -> float:
         n_stumps = min(max_iter, _ENOUGH_STUMPS)
-        runs = [start(part, level).boost(n_stumps, polish=False) for part in parts]
-        F = np.concatenate(
-            [scores_of(run, rows.X[fold == k]) for run, k in zip(runs, tried, strict=True)]
-        )
+        runs = [start(part, _STEP**k).boost(n_stumps, polish=False) for part in parts]
+        scores = [scores_of(r, rows.X[fold == j]) for r, j in zip(runs, tried, strict=True)]
+        F = np.concatenate(scores)
         scale, loss = best_scale(F, y, weight)
         error = float(weight @ (F.argmax(axis=1) != y))
         theta = float(np.mean([run.corrector.theta for run in runs]))
         active = float(np.mean([np.count_nonzero(lengths(run.w)) for run in runs]))
-        table[level] = theta, loss, error, active, scale
+        table[k] = theta, loss, error, active, scale
         if verbose:
-            print(f"level {level:.3g}  validation loss {loss:.4f}  error {error:.4f}")
+            print(f"level {_STEP**k:.3g}  validation loss {loss:.4f}  error {error:.4f}")
         return loss
 
-    best, least = 1.0, loss(1.0)
-    for factor in (1.0 / _STEP, _STEP):
-        while _LOWEST <= best * factor <= _HIGHEST and best * factor not in table:
-            if loss(best * factor) > (1.0 - _CLEARLY) * least:
+    best, least = 0, loss(0)
+    for step in (1, -1):
+        while abs(best + step) <= _FARTHEST and best + step not in table:
+            if loss(best + step) > (1.0 - _CLEARLY) * least:
                 break
-            best, least = best * factor, table[best * factor][1]
-    levels = sorted(table)
-    thetas, losses, errors, actives, scales = np.array([table[x] for x in levels]).T
-    best_index = levels.index(best)
-    return Choice(thetas, losses, errors, actives, scales, best_index, np.array(levels))
+            best, least = best + step, table[best + step][1]
+    tried_levels = sorted(table)
+    thetas, losses, errors, actives, scales = np.array([table[k] for k in tried_levels]).T
+    levels = np.array([_STEP**k for k in tried_levels])
+    return Choice(thetas, losses, errors, actives, scales, tried_levels.index(best), levels)
 
 
 def solve_at(
