@@ -1,9 +1,9 @@
 """No limit of stumps: tcboost against an Explainable Boosting Machine, both at their defaults.
 
 Both are additive, a table a feature, so the EBM has no interactions. LightGBM's stumps at their
-defaults stand beside them for their log loss. All in one run, with one thread each. Parameters:
-thresholds and class vectors of the stumps that have one, thresholds and leaves of LightGBM's,
-scores in the tables of the EBM.
+defaults stand beside them for their log loss. All with one thread each. Parameters:
+class scores, in the vectors of the stumps and in the tables of the EBM; thresholds and leaves
+of LightGBM's stumps.
 
     python benchmarks/ebm.py [--sets ...] [--methods ...] [--out FILE] [--summary]
 """
