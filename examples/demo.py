@@ -78,15 +78,15 @@ def plot(models: dict[tuple[str, str], tcboost.AdaBoostMO], path: Path) -> None:
             "linestyle": "--" if name.startswith("Ada") else "-",
             "label": name,
         }
-        rounds = range(1, model.n_iter_ + 1)
+        stumps = [len(w) for w in model.history_["weights"]]  # a round may add several
         for axis, quantity in zip(axes[:, column], ("train_error", "min_margin"), strict=True):
-            axis.plot(rounds, model.history_[quantity], **style)
+            axis.plot(stumps, model.history_[quantity], **style)
             if model.n_iter_ < model.max_iter:  # proved optimal, so it stopped
                 axis.plot(
                     model.n_iter_, model.history_[quantity][-1], "o", color=style["color"]
                 )
         axes[0, column].set_title(data)
-        axes[1, column].set_xlabel("rounds")
+        axes[1, column].set_xlabel("hypotheses")
     axes[0, 0].set_ylabel("training error")
     axes[1, 0].set_ylabel("minimum margin")
     for axis in axes.flat:

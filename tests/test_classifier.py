@@ -287,9 +287,18 @@ def test_the_obvious_class_does_not_depend_on_order_repetition_or_threads():
     models = [
         TCBoostClassifier(n_jobs=1).fit(X, y),
         TCBoostClassifier(n_jobs=2).fit(X[::-1], y[::-1]),
+    ]
+    twice = [  # more rows are more evidence, but a weight of 2 is a row that occurs twice
         TCBoostClassifier().fit(np.tile(X, (2, 1)), np.tile(y, 2)),
         TCBoostClassifier().fit(X, y, np.full(len(y), 2.0)),
     ]
+    fixed = [
+        TCBoostClassifier(theta=4.0).fit(X, y),
+        TCBoostClassifier(theta=4.0).fit(np.tile(X, (3, 1)), np.tile(y, 3)),
+    ]
+    assert twice[0].theta_ > models[0].theta_
+    for one, other in (twice, fixed):
+        assert_array_equal(one.estimator_weights_, other.estimator_weights_)
     for other in models[1:]:
         assert other.theta_ == models[0].theta_
         assert_array_equal(other.estimator_weights_, models[0].estimator_weights_)
@@ -353,6 +362,33 @@ def test_data_without_signal():
     model = TCBoostClassifier().fit(np.ones((20, 2)), [0, 1] * 10)
     assert model.n_iter_ == 0
     assert_allclose(model.predict_proba([[1.0, 1.0]]), 0.5)
+
+
+def test_few_different_rows_that_occur_many_times():
+    rng = np.random.default_rng(0)
+    X = rng.integers(2, size=(4000, 1)).astype(float)
+    y = (rng.random(4000) < np.where(X[:, 0] > 0, 0.8, 0.2)).astype(int)
+    model = TCBoostClassifier().fit(X, y)
+    for x in (0.0, 1.0):
+        p = model.predict_proba([[x]])[0, 1]
+        assert p == pytest.approx(y[X[:, 0] == x].mean(), abs=0.02)
+
+
+def test_rows_of_next_to_no_weight_are_next_to_nothing():
+    X, y = load_wine(return_X_y=True)
+    rng = np.random.default_rng(0)
+    noise = rng.normal(size=(300, X.shape[1])) * X.std(axis=0) + X.mean(axis=0)
+    weight = np.r_[np.ones(len(y)), np.full(300, 1e-12)]
+    model = TCBoostClassifier().fit(
+        np.r_[X, noise], np.r_[y, rng.integers(3, size=300)], weight
+    )
+    assert model.theta_ == pytest.approx(TCBoostClassifier().fit(X, y).theta_, rel=0.6)
+
+
+@pytest.mark.parametrize("theta", [3.0, "auto"])
+def test_a_ridge_needs_class_vectors(theta):
+    with pytest.raises(ValueError, match="coding='vector'"):
+        TCBoostClassifier(coding="learned", theta=theta, ridge=0.1).fit(*IRIS)
 
 
 def test_a_fixed_budget_forgets_the_choice_of_another():

@@ -172,7 +172,7 @@ class Run:
         w, then = self.history.weights[t - 1], self.history.certificates[t - 1]
         certificate = then
         if self.corrector.budget.price == 0:
-            certificate = self._certificate(then.primal, then.theta, -np.inf)
+            certificate = self._certificate(then.primal, then.theta, then.dual)
         return Model(self.columns[: len(w)], w, then.theta, certificate)
 
     def set_budget(self, budget: Budget) -> None:

@@ -14,10 +14,11 @@ class Certificate:
     Attributes
     ----------
     primal : float
-        The training loss of the fitted model: ``log mean exp(-margin)`` or cross-entropy.
+        The training loss of the fitted model, ``log mean exp(-margin)`` or cross-entropy, with
+        the ridge if there is one.
     dual : float
-        A lower bound on the loss of *any* combination of *all* columns of the class, if its
-        coefficients are nonnegative and sum to at most `theta`.
+        A lower bound on the same of *any* combination of *all* columns of the class whose
+        coefficients (or the lengths of whose class vectors) sum to at most `theta`.
     gap : float
         ``primal - dual``; infinite where the weak learner gives no bound.
     theta : float
@@ -27,7 +28,8 @@ class Certificate:
     loss : str
         What the loss is called.
     unused_features : tuple of int
-        Features that no optimal model uses, as far as the gap is small enough to tell.
+        Features that no optimal model uses, as far as the gap is small enough to tell; of a
+        fit with a price, no model that is optimal at the price.
     """
 
     primal: float

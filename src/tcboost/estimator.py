@@ -163,6 +163,7 @@ class BoostingClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         if sample_weight is not None and not np.any(np.asarray(sample_weight)):
             raise ValueError("sample_weight is zero for every row")
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
+        raw = weight
         # A power of two changes no digit, so that integer weights stay exact.
         weight = np.ldexp(weight, -np.frexp(np.abs(weight).max())[1])
         if isinstance(self.class_weight, dict):
@@ -179,7 +180,9 @@ class BoostingClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         weight = weight[kept]
         if self.class_weight == "balanced":  # a weight of 2 is two rows, here too
             weight /= np.bincount(labels, weight)[labels]
-        return LocalRows(X[kept], labels, weight, self.max_bins, self.n_jobs)
+        counts = raw[kept].max() <= 2**53 and (raw[kept] == np.rint(raw[kept])).all()
+        size = float(raw[kept].sum()) if counts else 0.0
+        return LocalRows(X[kept], labels, weight, self.max_bins, self.n_jobs, size)
 
     def _go_on(self, rows: LocalRows, watch: Callable[[Run], bool]) -> Run:
         """The run of the last fit with more rounds, or a first one, kept to be gone on with."""
@@ -187,7 +190,7 @@ class BoostingClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         if isinstance(theta, str):
             raise ValueError(
                 f"warm_start needs a theta that does not depend on max_iter: a number, not "
-                f"{theta!r}. A fit without warm_start finds one, theta_."
+                f"{theta!r}"
             )
         if hasattr(self, "_run"):
             key, run = self._run
@@ -230,6 +233,9 @@ class BoostingClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             held_out = HeldOut(others, self.n_iter_no_change)
         per_margin = 2.0 if self.loss == "exponential" else 1.0
         self.probability_scale_ = per_margin * self._margin(len(self.classes_)).per_score
+        given = not isinstance(self.ridge, str) and self.ridge > 0
+        if given and self.coding != "vector":
+            raise ValueError(f"ridge={self.ridge} needs coding='vector', not {self.coding!r}")
         if self._stage_wise:
             task = self._task(rows, seed)
             corrector = StageWise(task.margin, rows.y, rows.weight)
@@ -240,7 +246,7 @@ class BoostingClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         elif theta == "auto" and self.loss == "multinomial":
             choice = self.theta_choice_ = self._choose_level(rows, seed)
             self.probability_scale_ = choice.scale
-            budget = self._price(float(choice.levels[choice.best]), len(rows))
+            budget = self._priced(float(choice.levels[choice.best]), rows.size)
             return self._start(rows, seed, budget, self.tol, self.verbose, held_out)
         elif isinstance(theta, str):
             search = PAPER_SEARCH if theta == "cv" else Search()
@@ -260,7 +266,7 @@ class BoostingClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
     def _choose_level(self, rows: LocalRows, seed: int) -> Choice:
         def start(part: LocalRows, level: float) -> Run:
-            return self._start(part, seed, self._price(level, len(part)), _PATH_TOL)
+            return self._start(part, seed, self._priced(level, part.size), _PATH_TOL)
 
         return choose_level(rows, len(self.classes_), start, self.max_iter, self.verbose)
 
@@ -268,7 +274,7 @@ class BoostingClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         """Without a ridge unless one is asked for."""
         return Budget(theta, ridge=0.0 if isinstance(self.ridge, str) else float(self.ridge))
 
-    def _price(self, level: float, n_rows: int) -> Budget:
+    def _priced(self, level: float, n_rows: float) -> Budget:
         """With its ridge, another one, or none for coefficients that are no vectors."""
         budget = price_at(level, n_rows)
         if self.coding != "vector":

@@ -24,6 +24,7 @@ _PATIENCE = 2  # budgets without a better validation loss before the path ends
 # validate a level on, and the stumps to do it with.
 _PRICE, _RIDGE = 0.5, 3.0
 _STEP, _FARTHEST = 3.0, 5
+_REPEATED = 5  # times, on average: no level is tried
 _ENOUGH_ROWS, _ENOUGH_STUMPS = 1000, 100
 
 
@@ -123,7 +124,7 @@ def choose_theta(
     return Choice(thetas, losses_, errors, actives, scales, best)
 
 
-def price_at(level: float, n_rows: int) -> Budget:
+def price_at(level: float, n_rows: float) -> Budget:
     """A price of so many rows: a hypothesis stays out while its edge is worth less."""
     return Budget(price=level * _PRICE / n_rows, ridge=level * _RIDGE / n_rows)
 
@@ -140,6 +141,11 @@ def choose_level(
 
     Of large data a part of the folds is enough. The validation loss is that of `choose_theta`.
     """
+    if rows.size >= _REPEATED * len(np.unique(rows.group)):
+        # Few different rows, each many times: left out, they could not be foreseen, and kept,
+        # they are known well enough.
+        one, unknown = np.ones(1), np.full(1, np.nan)
+        return Choice(unknown, unknown, unknown, unknown, one, 0, one)
     fold = content_folds(rows, n_folds)
     n_tried = min(n_folds, -(-_ENOUGH_ROWS * n_folds // len(rows)))
     tried = [k for k in range(n_tried) if 0 < np.count_nonzero(fold == k) < len(rows)]
@@ -194,7 +200,7 @@ def solve_at(
 
 
 def content_folds(rows: LocalRows, n_folds: int) -> NDArray[np.intp]:
-    """A fold for each row, stratified by class.
+    """A fold for each row, stratified by class; the same for rows with the same features.
 
     `LocalRows` are ordered by a hash of their content, so that neither their order in the data
     nor repeating all of them changes anything.
@@ -203,7 +209,8 @@ def content_folds(rows: LocalRows, n_folds: int) -> NDArray[np.intp]:
     for c in np.unique(rows.y):
         members = np.flatnonzero(rows.y == c)
         fold[members] = (np.arange(len(members)) + c) % n_folds
-    return fold
+    together = fold[rows.group]
+    return fold if (together == together[0]).all() else together
 
 
 def scores_of(run: Run, X: Vector) -> Vector:

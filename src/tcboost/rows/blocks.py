@@ -54,13 +54,19 @@ class LocalRows:
         weight: Vector,
         max_bins: int | str | None,
         n_jobs: int | None,
+        size: float | None = None,
     ) -> None:
         X = np.where(np.isnan(X), np.nan, X + 0.0)  # one NaN and one zero
         order, starts = _canonical_groups(X, y, weight)
         self.X: Vector = X[order[starts]]
         self.y: NDArray[np.intp] = y[order[starts]]
         merged = np.add.reduceat(weight[order], starts)
-        self.weight: Vector = merged / math.fsum(merged)
+        total = math.fsum(merged)
+        self.weight: Vector = merged / total
+        # How many rows these stand for: `size`, if weights are numbers of rows, and if nothing
+        # is known as many as so even weights would take.
+        even = 1.0 / float(self.weight @ self.weight)
+        self.size: float = max(even, total if size is None else size)
         self.binning: Binning = fit_binning(self.X, self.weight, max_bins)
         bins = self.binning.transform(self.X)
         offset = np.concatenate([[0], np.cumsum(self.binning.n_bins)])
@@ -78,7 +84,16 @@ class LocalRows:
 
     def subset(self, chosen: NDArray[np.bool_]) -> LocalRows:
         """Some of the rows, binned anew."""
-        return LocalRows(self.X[chosen], self.y[chosen], self.weight[chosen], *self._settings)
+        weight = self.weight[chosen]
+        size = self.size * float(weight.sum())
+        return LocalRows(self.X[chosen], self.y[chosen], weight, *self._settings, size)
+
+    @property
+    def group(self) -> NDArray[np.intp]:
+        """The first of the rows that have the same features, for each row."""
+        bits = self.X.view(np.uint64)  # canonical order: they are neighbours
+        new = np.concatenate([[True], (bits[1:] != bits[:-1]).any(axis=1)])
+        return np.flatnonzero(new)[np.cumsum(new) - 1]
 
     def hold_out(self, fraction: float) -> tuple[LocalRows, LocalRows]:
         """Split off a fraction of the rows of each class, rounded down, by their content."""
@@ -86,6 +101,8 @@ class LocalRows:
         for c in np.unique(self.y):
             members = np.flatnonzero(self.y == c)
             held[members[np.diff(np.floor(fraction * np.arange(len(members) + 1))) > 0]] = True
+        together = held[self.group]  # rows of other classes that look the same go along
+        held = held if together.all() else together
         if not held.any():
             raise ValueError(
                 f"validation_fraction={fraction} is less than one row of every class"
