@@ -92,13 +92,14 @@ class Run:
         self,
         max_iter: int,
         pause: bool = False,
-        polish: bool = True,
+        draft: bool = False,
         watch: Callable[[Run], bool] = lambda run: False,
     ) -> Run:
         """Add columns until there are `max_iter`, the certificate is small, or `watch` says so.
 
         Step numbers are those of Algorithm 3. The round after the last one only certifies: the
-        bound at the final coefficients needs the best edge under the final dual weights.
+        bound at the final coefficients needs the best edge under the final dual weights. A
+        `draft` is neither recorded nor polished.
         """
         task, corrector, columns, history = (
             self.task,
@@ -113,7 +114,7 @@ class Run:
                 shared = (task, *vars(task).values(), *columns)
                 self.paused = deepcopy(self, {id(thing): thing for thing in shared})
             dual, g, priced = self._price(min(room, corrector.batch()))
-            if len(history) < len(history.edges):
+            if len(history) < len(history.edges) and not draft:
                 history.record(task, corrector, self.certificate, g)
                 if self.held_out:
                     history.validation_loss.append(self.held_out.loss(task, columns, self.w))
@@ -124,7 +125,7 @@ class Run:
             gap = self._open if corrector.budget.price > 0 else self.certificate.gap
             finished = corrector.done(gap) or room <= 0 or stop
             if finished or not priced.columns:  # (3), (6)
-                if not polish or not corrector.polish():
+                if draft or not corrector.polish():
                     break
                 history.forget()
                 continue
@@ -134,7 +135,7 @@ class Run:
             columns.extend(priced.columns)
             history.edges.append(priced.edge / dual.scale)
         self.over = True
-        if task.oracle.exact:
+        if task.oracle.exact and not draft:
             unused = tuple(int(d) for d in np.flatnonzero(self._unused(dual.scale)))
             self.certificate = replace(self.certificate, unused_features=unused)
         return self

@@ -156,7 +156,7 @@ def choose_level(
 
     def loss(k: int) -> float:
         n_stumps = min(max_iter, _ENOUGH_STUMPS)
-        runs = [start(part, _STEP**k).boost(n_stumps, polish=False) for part in parts]
+        runs = [start(part, _STEP**k).boost(n_stumps, draft=True) for part in parts]
         scores = [scores_of(r, rows.X[fold == j]) for r, j in zip(runs, tried, strict=True)]
         F = np.concatenate(scores)
         scale, loss = best_scale(F, y, weight)
