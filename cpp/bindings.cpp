@@ -3,6 +3,7 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 
+#include <algorithm>
 #include <optional>
 #include <stdexcept>
 
@@ -42,6 +43,9 @@ using Changed = nb::ndarray<double, nb::c_contig, nb::device::cpu>;
 double descend(Signs H, std::optional<Codes> codes, Offsets start, Reals weight, Changed W,
                   Changed F, double theta, double price, double ridge, double tol, int max_sweeps,
                   bool exponential) {
+    if (start.shape(0) < 2 || start(0) != 0 ||
+        !std::is_sorted(start.data(), start.data() + start.shape(0)))
+        throw std::invalid_argument("start must ascend from 0");
     const std::size_t n = H.shape(0), t = H.shape(1), n_classes = start.shape(0) - 1;
     if (weight.shape(0) != n || std::size_t(start(n_classes)) != n)
         throw std::invalid_argument("H, start and weight differ in their rows");

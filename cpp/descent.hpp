@@ -227,7 +227,8 @@ class VectorSteps {
                 for (std::size_t b = 0; b < C_; ++b) bent += Q[c * C_ + b] * d[b];
                 x_[c] = v[c] + d[c] + (g[c] - curve * bent - ridge_ * (v[c] + d[c])) / steep;
             }
-            const double keep = std::max(0.0, 1 - lambda / steep / std::max(length(x_.data()), 1e-300));
+            const double size = std::max(length(x_.data()), 1e-300);
+            const double keep = std::max(0.0, 1 - lambda / steep / size);
             double moved = 0, far = 0;
             for (std::size_t c = 0; c < C_; ++c) {
                 const double next = keep * x_[c] - v[c];
@@ -290,7 +291,8 @@ class Descent {
   public:
     Descent(const ScoredRows& rows, const std::int8_t* H, std::size_t t, Steps steps, double* F,
             double theta, double price)
-        : rows_(rows), H_(H), t_(t), steps_(steps), F_(F), theta_(theta), price_(price), weights_(rows),
+        : rows_(rows), H_(H), t_(t), steps_(steps), F_(F), theta_(theta), price_(price),
+          weights_(rows),
           g_(rows.n_classes), d_(rows.n_classes), Q_(rows.n_classes * rows.n_classes) {}
 
     double run(double tol, int max_sweeps) {
@@ -316,6 +318,7 @@ class Descent {
             }
             const double slope = weights_.slope - steps_.ridge(t_);
             auto gap_at = [&](double edge) {
+                if (std::isinf(edge)) return edge;  // nothing has been seen yet
                 return (std::isfinite(theta_) ? theta_ : size) * std::max(edge, price_) - slope;
             };
             // Edges met in a sweep are a little old: they tell when to look at all of them.

@@ -4,6 +4,8 @@ import contextlib
 import importlib
 import io
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -23,6 +25,13 @@ def test_the_readme_prints_what_it_says(tmp_path, monkeypatch):
     assert re.sub(number, "#", printed.getvalue()) == re.sub(number, "#", output)
     assert [float(x) for x in found] == pytest.approx([float(x) for x in shown], rel=0.2)
     assert (tmp_path / "wine.tcb").exists()
+
+
+def test_the_demo_runs(tmp_path):
+    figure = tmp_path / "demo.png"
+    command = [sys.executable, ROOT / "examples" / "demo.py", "--rounds", "12"]
+    subprocess.run([*command, "--figure", figure], check=True, capture_output=True)
+    assert figure.exists()
 
 
 @pytest.mark.parametrize(
