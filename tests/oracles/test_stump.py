@@ -326,6 +326,7 @@ def test_vector_is_the_best_of_each_feature_in_order(table, limit, taken):
 
 
 @given(priced_tables())
+@example((np.array([[np.nan, 1.0]]), np.array([[1, -1]])))
 @settings(deadline=None, max_examples=100)
 def test_best_of_features(table):
     X, V = table
