@@ -43,18 +43,20 @@ using Changed = nb::ndarray<double, nb::c_contig, nb::device::cpu>;
 double descend(Signs H, std::optional<Codes> codes, Offsets start, Reals weight, Changed W,
                   Changed F, double theta, double price, double ridge, double tol, int max_sweeps,
                   bool exponential) {
-    if (start.shape(0) < 2 || start(0) != 0 ||
-        !std::is_sorted(start.data(), start.data() + start.shape(0)))
-        throw std::invalid_argument("start must ascend from 0");
+    if (start.shape(0) < 3) throw std::invalid_argument("start needs two classes or more");
     const std::size_t n = H.shape(0), t = H.shape(1), n_classes = start.shape(0) - 1;
-    if (weight.shape(0) != n || std::size_t(start(n_classes)) != n)
-        throw std::invalid_argument("H, start and weight differ in their rows");
+    if (start(0) != 0 || !std::is_sorted(start.data(), start.data() + n_classes + 1))
+        throw std::invalid_argument("start must ascend from zero");
+    if (n == 0 || weight.shape(0) != n || std::size_t(start(n_classes)) != n)
+        throw std::invalid_argument("H, start and weight differ in their rows, or have none");
     if (F.ndim() != 2 || F.shape(0) != n_classes || F.shape(1) != n)
         throw std::invalid_argument("F must be classes x rows");
-    if (W.size() != (codes ? t : t * n_classes))
-        throw std::invalid_argument("W does not fit the columns");
+    if (W.ndim() != (codes ? 1 : 2) || W.shape(0) != t || (!codes && W.shape(1) != n_classes))
+        throw std::invalid_argument("W must be columns x classes, or columns with codes");
     if (codes && (codes->shape(0) != t || codes->shape(1) != n_classes))
         throw std::invalid_argument("codes must be columns x classes");
+    if (!(theta >= 0 && price >= 0 && ridge >= 0 && max_sweeps >= 0))
+        throw std::invalid_argument("theta, price, ridge and max_sweeps must not be negative");
     const tcboost::ScoredRows rows{n, n_classes, start.data(), weight.data(), exponential};
     double gap;
     {

@@ -396,3 +396,15 @@ def test_a_fixed_budget_forgets_the_choice_of_another():
     assert len(model.theta_choice_.levels) >= 2
     model.set_params(theta=2.0).fit(*IRIS)
     assert not hasattr(model, "theta_choice_")
+
+
+def test_a_feature_without_a_value_is_not_used():
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], [60, 20])
+    X = rng.normal(size=(80, 3)) + y[:, None] * [1, 0, 0]
+    X[:, 1] = np.nan
+    model = TCBoostClassifier(max_iter=60).fit(X, y)
+    assert model.feature_importances_[1] == 0
+    assert 1 in model.certificate_.unused_features
+    known = np.column_stack([X[:, 0], np.ones(80), X[:, 2]])
+    np.testing.assert_array_equal(model.predict_proba(known), model.predict_proba(X))

@@ -40,7 +40,7 @@ def ball_run(rows, loss, coding, theta, tol, n_rounds, n_classes=3, price=0.0, r
 
 def optimum(rows, H, codes, loss, theta, price=0.0, ridge=0.0):
     """The same master by an interior-point method."""
-    n, n_classes = len(rows), 3
+    n, n_classes = len(rows.y), 3
     if codes is None:
         V = cp.Variable((H.shape[1], n_classes))
         used = cp.sum(cp.norm(V, 2, axis=1))

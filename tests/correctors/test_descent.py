@@ -1,131 +1,391 @@
-"""The kernel of block coordinate descent, against NumPy and against what must hold."""
+"""The kernel of coordinate descent against Clarabel, plain formulas and bad arguments."""
+
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
-from scipy.special import logsumexp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy.optimize import minimize_scalar
+from scipy.special import logsumexp, softmax
+from test_ball import optimum
 
 from tcboost._core import descend
+from tcboost.correctors import Budget
 
 
-def setting(seed=3, n=40, t=6, n_classes=3, coded=False):
+@dataclass
+class Small:
+    """A restricted master and its coefficients; rows are sorted by class."""
+
+    H: np.ndarray
+    codes: np.ndarray | None
+    y: np.ndarray
+    weight: np.ndarray
+    exponential: bool
+    W: np.ndarray
+    F: np.ndarray
+    n_classes: int
+
+    def run(self, theta=np.inf, price=0.0, ridge=0.0, tol=0.0, max_sweeps=1, **other):
+        arguments = {
+            "H": self.H,
+            "codes": self.codes,
+            "start": np.searchsorted(self.y, np.arange(self.n_classes + 1)).astype(np.int64),
+            "weight": self.weight,
+            "W": self.W,
+            "F": self.F,
+            "exponential": self.exponential,
+        }
+        return descend(
+            **arguments | other,
+            theta=theta,
+            price=price,
+            ridge=ridge,
+            tol=tol,
+            max_sweeps=max_sweeps,
+        )
+
+    @property
+    def vectors(self):
+        return self.W if self.codes is None else self.W[:, None] * self.codes
+
+    @property
+    def size(self):
+        return float(np.abs(self.W).sum() if self.codes is not None else norms(self.W).sum())
+
+    @property
+    def scores(self):
+        return self.H.astype(float) @ self.vectors
+
+    def objective(self, price=0.0, ridge=0.0):
+        F, rows = self.scores, np.arange(len(self.y))
+        if self.exponential:
+            x = F - F[rows, self.y][:, None]
+            x[rows, self.y] = -np.inf
+            loss = logsumexp(x + np.log(self.weight / (self.n_classes - 1))[:, None])
+        else:
+            loss = self.weight @ (logsumexp(F, axis=1) - F[rows, self.y])
+        ridge = 0.0 if self.codes is not None else ridge
+        return float(loss + ridge / 2 * (self.W**2).sum() + price * self.size)
+
+    def gradient(self):
+        """Minus that of the loss, by the class vectors."""
+        F, onehot = self.scores, np.eye(self.n_classes)[self.y]
+        if self.exponential:
+            x = F - (F * onehot).sum(axis=1, keepdims=True) + np.log(self.weight)[:, None]
+            u = softmax(np.where(onehot > 0, -np.inf, x))
+            V = onehot * u.sum(axis=1, keepdims=True) - u
+        else:
+            V = self.weight[:, None] * (onehot - softmax(F, axis=1))
+        return self.H.T.astype(float) @ V
+
+    def gap(self, theta, price=0.0, ridge=0.0):
+        g = self.gradient()
+        if self.codes is None:
+            g = g - ridge * self.W
+            largest = norms(g).max(initial=0.0)
+        else:
+            g = (self.codes * g).sum(axis=1)
+            largest = g.max(initial=0.0)
+        return theta * max(largest, price) - float((self.W * g).sum())
+
+
+def norms(W):
+    return np.linalg.norm(W, axis=1)
+
+
+def small(seed, exponential, coded, n_classes=3, n=24, t=6, used=0.0, weights=None):
+    """A random one, and random coefficients of a total size `used`."""
     rng = np.random.default_rng(seed)
     y = np.sort(np.arange(n) % n_classes)
+    x = rng.normal(size=(n, t)) + 0.7 * rng.normal(size=(n_classes, t))[y]
+    H = np.asfortranarray(np.where(x > 0, 1, -1).astype(np.int8))
     codes = rng.choice([-1, 1], size=(t, n_classes)).astype(np.int8) if coded else None
-    return {
-        "H": np.asfortranarray(rng.choice([-1, 1], size=(n, t)).astype(np.int8)),
-        "codes": codes,
-        "start": np.searchsorted(y, np.arange(n_classes + 1)),
-        "weight": rng.dirichlet(np.ones(n)),
-        "W": np.zeros(t) if coded else np.zeros((t, n_classes)),
-        "F": np.zeros((n_classes, n)),
-        "theta": 2.0,
-        "price": 0.0,
-        "ridge": 0.0,
-        "tol": 0.0,
-        "max_sweeps": 1,
-        "exponential": False,
-    }
+    weight = rng.uniform(0.5, 2.0, n) if weights is None else weights(rng, n)
+    W = rng.exponential(size=t) if coded else rng.normal(size=(t, n_classes))
+    W *= used / max(1e-300, W.sum() if coded else norms(W).sum())
+    made = Small(H, codes, y, weight / weight.sum(), exponential, W, np.empty(0), n_classes)
+    made.F = np.ascontiguousarray(made.scores.T)
+    return made
 
 
-def classes(a):
-    return np.repeat(np.arange(len(a["start"]) - 1), np.diff(a["start"]))
+both_losses = pytest.mark.parametrize("exponential", [False, True])
+both_kinds = pytest.mark.parametrize("coded", [False, True])
 
-
-def sizes(a):
-    return a["W"] if a["codes"] is not None else np.linalg.norm(a["W"], axis=1)
-
-
-def value(a):
-    """Loss, ridge and price of the coefficients, from their definition."""
-    vectors = a["W"] if a["codes"] is None else a["W"][:, None] * a["codes"]
-    F, y = a["H"].astype(float) @ vectors, classes(a)
-    own = F[np.arange(len(y)), y]
-    if a["exponential"]:
-        x = F - own[:, None] + np.log(a["weight"] / (F.shape[1] - 1))[:, None]
-        x[np.arange(len(y)), y] = -np.inf
-        loss = logsumexp(x)
-    else:
-        loss = a["weight"] @ (logsumexp(F, axis=1) - own)
-    return loss + a["ridge"] / 2 * (a["W"] ** 2).sum() + a["price"] * sizes(a).sum()
-
-
-CASES = [
-    {},
-    {"theta": 0.1},
-    {"theta": 300.0},
-    {"ridge": 0.3},
-    {"theta": np.inf, "price": 0.02},
-    {"theta": np.inf, "price": 0.02, "ridge": 0.1},
+# Budgets: theta, price, ridge.
+COSTS = [
+    (0.5, 0.0, 0.0),
+    (4.0, 0.0, 0.0),
+    (4.0, 0.0, 0.05),
+    (np.inf, 0.02, 0.0),
+    (np.inf, 0.02, 0.05),
+    (0.7, 0.02, 0.01),
 ]
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
-@pytest.mark.parametrize("exponential", [False, True])
-@pytest.mark.parametrize("coded", [False, True])
-def test_sweeps_go_down_within_the_budget(case, exponential, coded):
-    if (coded and case.get("ridge")) or (exponential and case.get("price")):
-        return  # not of these
-    a = setting(coded=coded) | case | {"exponential": exponential}
-    values = [value(a)]
-    for _ in range(200):
-        gap = descend(**a)
-        values.append(value(a))
-        assert sizes(a).sum() <= a["theta"] * (1 + 1e-12)
-        assert (sizes(a) >= 0).all()
-        vectors = a["W"] if not coded else a["W"][:, None] * a["codes"]
-        assert_allclose(a["F"].T, a["H"] @ vectors, atol=1e-10)
-    # One sweep may fail to gain, and is then taken back in the next.
-    assert min(values) == pytest.approx(values[-1], abs=1e-6)
-    assert values[-1] < values[0]
-    # The gap, from finite differences of the value along each coefficient.
-    gradient = np.zeros_like(a["W"])
-    for k in np.ndindex(a["W"].shape):
-        ends = []
-        for step in (1e-6, -1e-6):
-            moved = a | {"W": a["W"].copy(), "price": 0.0}
-            moved["W"][k] += step
-            ends.append(value(moved))
-        gradient[k] = -(ends[0] - ends[1]) / 2e-6
-    edges = gradient if coded else np.linalg.norm(gradient, axis=1)
-    theta = a["theta"] if np.isfinite(a["theta"]) else sizes(a).sum()
-    expected = theta * max(edges.max(), a["price"], 0.0) - (gradient * a["W"]).sum()
-    assert gap == pytest.approx(expected, abs=1e-5 * (1 + theta))
+def assert_consistent(made, theta):
+    assert np.isfinite(made.W).all()
+    scale = 1.0 + np.abs(made.vectors).sum()
+    np.testing.assert_allclose(made.F.T, made.scores, rtol=0, atol=1e-13 * scale)
+    assert made.size <= theta * (1 + 1e-12)
+    assert made.codes is None or (made.W >= 0).all()
 
 
-@pytest.mark.parametrize("change", [{"theta": 1e-300}, {"theta": 1e9}, {"ridge": 1e6}])
-def test_extremes_stay_finite(change):
-    a = setting() | change | {"max_sweeps": 50}
-    a["weight"] = 10.0 ** np.linspace(-12, 0, len(a["weight"]))
-    a["weight"] /= a["weight"].sum()
-    assert np.isfinite(descend(**a))
-    assert np.isfinite(a["W"]).all()
-    assert np.isfinite(a["F"]).all()
+@both_losses
+@both_kinds
+@pytest.mark.parametrize("cost", COSTS)
+@pytest.mark.parametrize("n_classes", [2, 3, 5])
+def test_no_sweep_raises_the_objective(exponential, coded, cost, n_classes):
+    theta, price, ridge = cost
+    if exponential and np.isinf(theta):
+        return  # has no minimum
+    for used in (0.0, 0.3, 1.0):
+        budget = theta if np.isfinite(theta) else 3.0
+        made = small(n_classes, exponential, coded, n_classes, used=used * budget)
+        values = [made.objective(price, ridge)]
+        for _ in range(12):
+            made.run(theta, price, ridge)
+            assert_consistent(made, theta)
+            values.append(made.objective(price, ridge))
+        assert (np.diff(values) <= 1e-13 * (1 + np.abs(values[1:]))).all()
+        assert values[-1] < values[0]
 
 
-def test_a_class_without_rows_and_no_columns():
-    a = setting()
-    a["start"] = np.array([0, 20, 20, 40])
-    descend(**a)
-    assert np.isfinite(a["W"]).all()
-    none = setting(t=6) | {"H": np.zeros((40, 0), np.int8, order="F"), "W": np.zeros((0, 3))}
-    assert descend(**none) == pytest.approx(0.0, abs=1e-12)
+@both_losses
+@both_kinds
+@pytest.mark.parametrize("cost", COSTS)
+def test_many_sweeps_reach_the_optimum(exponential, coded, cost):
+    theta, price, ridge = cost
+    if (exponential and np.isinf(theta)) or (coded and ridge and not price):
+        return  # no minimum, or a ridge that multiples of codes do not have
+    made = small(1, exponential, coded)
+    made.run(theta, price, ridge, tol=1e-9, max_sweeps=2000)
+    assert_consistent(made, theta)
+    loss = "exponential" if exponential else "multinomial"
+    truth = optimum(
+        made, made.H.astype(float), made.codes, loss, theta, price, 0.0 if coded else ridge
+    )
+    assert made.objective(price, ridge) == pytest.approx(truth, abs=1e-7)
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"start": np.array([0, 30, 20, 40])},
-        {"start": np.array([1, 10, 20, 40])},
-        {"start": np.array([0, 10, 20, 41])},
-        {"start": np.array([0])},
-        {"weight": np.ones(39)},
-        {"F": np.zeros((40, 3))},
-        {"W": np.zeros((5, 3))},
-        {"codes": np.ones((6, 2), np.int8), "W": np.zeros(6)},
-    ],
-    ids=str,
-)
-def test_shapes_are_checked(change):
-    with pytest.raises(ValueError, match=r"start|rows|F must|W does|codes"):
-        descend(**(setting() | change))
+@both_losses
+@both_kinds
+@pytest.mark.parametrize("ridge", [0.0, 0.1])
+@pytest.mark.parametrize("price", [0.0, 0.05])
+@pytest.mark.parametrize("sweeps", [0, 1, 3, 40])
+def test_the_gap_is_that_of_the_formula(exponential, coded, ridge, price, sweeps):
+    for seed, used in ((2, 0.0), (3, 0.6), (4, 2.0)):
+        made = small(seed, exponential, coded, used=used)
+        gap = made.run(2.0, price, ridge, max_sweeps=sweeps)
+        assert gap == pytest.approx(made.gap(2.0, price, ridge), abs=1e-13)
+        assert gap >= -1e-13
+        # With a price and no theta, within the size in use.
+        made = small(seed, exponential, coded, used=used)
+        gap = made.run(np.inf, 0.1 + price, ridge, max_sweeps=sweeps)
+        assert gap == pytest.approx(made.gap(made.size, 0.1 + price, ridge), abs=1e-13)
+
+
+def test_the_gap_bounds_the_excess_and_ends_the_sweeps():
+    for sweeps in (1, 2, 5, 20):
+        made = small(5, False, False)
+        gap = made.run(3.0, ridge=0.01, max_sweeps=sweeps)
+        truth = optimum(made, made.H.astype(float), None, "multinomial", 3.0, ridge=0.01)
+        assert -1e-8 <= made.objective(ridge=0.01) - truth <= gap + 1e-8
+    made = small(5, False, False)
+    assert 1e-4 < made.run(3.0, tol=1e-2, max_sweeps=10**6) <= 1e-2
+    before = made.W.copy()
+    made.run(3.0, tol=1e-2, max_sweeps=10**6)
+    # The edges are looked at after a sweep first, so that one may be made in vain.
+    assert np.abs(made.W - before).max() < 0.2
+
+
+@both_losses
+@both_kinds
+def test_rescaled_coefficients_lie_on_the_budget(exponential, coded):
+    made = small(6, exponential, coded)
+    made.run(0.3, max_sweeps=30)
+    assert made.size == pytest.approx(0.3, rel=1e-12)
+
+
+@both_losses
+@both_kinds
+@pytest.mark.parametrize("theta", [1e-300, 1e-9, 1e9, 1e300])
+@pytest.mark.parametrize("ridge", [0.0, 1e-9, 1e6])
+def test_extreme_budgets(exponential, coded, theta, ridge):
+    made = small(7, exponential, coded)
+    before = made.objective(ridge=ridge)
+    gap = made.run(theta, ridge=ridge, max_sweeps=30)
+    assert_consistent(made, theta)
+    assert made.objective(ridge=ridge) <= before + 1e-15
+    assert np.isfinite(gap)
+    if ridge == 1e6 and not coded:  # as good as one step of gradient descent
+        first = small(7, exponential, coded).gradient() / 1e6
+        if norms(first).sum() < theta:
+            np.testing.assert_allclose(made.W, first, rtol=1e-4, atol=1e-12)
+
+
+@both_losses
+@both_kinds
+@pytest.mark.parametrize("seed", range(5))
+def test_weights_of_twelve_orders_of_magnitude(exponential, coded, seed):
+    def weights(rng, n):
+        return 10.0 ** rng.uniform(-12, 0, n)
+
+    made = small(seed, exponential, coded, used=1.0, weights=weights)
+    values = [made.objective()]
+    for _ in range(20):
+        gap = made.run(5.0)
+        assert gap == pytest.approx(made.gap(5.0), abs=1e-12)
+        assert_consistent(made, 5.0)
+        values.append(made.objective())
+    assert (np.diff(values) <= 1e-13).all()
+    assert made.run(5.0, tol=1e-4, max_sweeps=20000) <= 1e-4
+
+
+@both_losses
+@both_kinds
+def test_nothing_to_do(exponential, coded):
+    """No column, one row, a class without rows."""
+    made = small(8, exponential, coded, t=0)
+    assert made.run(2.0, max_sweeps=3) == 0.0
+    assert not made.F.any()
+    for n in (1, 2):
+        made = small(8, exponential, coded, n=n, t=2)
+        assert np.bincount(made.y, minlength=3).min() == 0
+        before = made.objective()
+        gap = made.run(2.0, max_sweeps=50)
+        assert gap == pytest.approx(made.gap(2.0), abs=1e-13)
+        assert_consistent(made, 2.0)
+        assert made.objective() <= before
+    made = small(9, exponential, coded)
+    made.run(0.0, max_sweeps=5)
+    assert not made.W.any()
+    assert not made.F.any()
+
+
+def test_a_price_above_all_edges_leaves_zero():
+    made = small(10, False, False)
+    edge = norms(made.gradient()).max()
+    made.run(price=1.0001 * edge, max_sweeps=5)
+    assert not made.W.any()
+    made.run(price=0.9 * edge, max_sweeps=5)
+    assert made.W.any()
+
+
+@both_kinds
+def test_the_same_call_gives_the_same_bits(coded):
+    made, again = (small(11, False, coded, used=1.0) for _ in range(2))
+    assert made.run(2.0, max_sweeps=3) == again.run(2.0, max_sweeps=3)
+    np.testing.assert_array_equal(made.W, again.W)
+    np.testing.assert_array_equal(made.F, again.F)
+
+
+BAD = {
+    "no start": {"start": np.zeros(0, np.int64)},
+    "one class": {"start": np.array([0, 24])},
+    "start descends": {"start": np.array([0, 20, 16, 24])},
+    "start is negative": {"start": np.array([0, -8, 16, 24])},
+    "start begins late": {"start": np.array([1, 8, 16, 24])},
+    "start ends early": {"start": np.array([0, 8, 16, 23])},
+    "start ends late": {"start": np.array([0, 8, 16, 25])},
+    "weight": {"weight": np.ones(23)},
+    "W turned": {"W": np.zeros((3, 6))},
+    "W flat": {"W": np.zeros(18)},
+    "W short": {"W": np.zeros((5, 3))},
+    "F turned": {"F": np.zeros((24, 3))},
+    "F flat": {"F": np.zeros(72)},
+    "codes without W": {"codes": np.ones((6, 3), np.int8)},
+    "codes turned": {"codes": np.ones((3, 6), np.int8), "W": np.zeros(6)},
+    "no rows": {
+        "H": np.zeros((0, 6), np.int8, order="F"),
+        "start": np.zeros(4, np.int64),
+        "weight": np.zeros(0),
+        "F": np.zeros((3, 0)),
+    },
+}
+WRONG = {
+    "real H": {"H": np.ones((24, 6), order="F")},
+    "H by rows": {"H": np.ones((24, 6), np.int8)},
+    "flat H": {"H": np.ones(24, np.int8)},
+    "short start": {"start": np.array([0, 8, 16, 24], np.int32)},
+    "single W": {"W": np.zeros((6, 3), np.float32)},
+    "W read-only": {"W": np.broadcast_to(0.0, (6, 3))},
+    "F by columns": {"F": np.zeros((3, 24), order="F")},
+    "F a list": {"F": [[0.0] * 24] * 3},
+    "weight None": {"weight": None},
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_shapes_that_do_not_fit(name):
+    with pytest.raises(ValueError, match=r"start|rows|classes|columns"):
+        small(0, False, False).run(1.0, **BAD[name])
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_types_that_do_not_fit(name):
+    with pytest.raises(TypeError, match="incompatible function arguments"):
+        small(0, False, False).run(1.0, **WRONG[name])
+
+
+@pytest.mark.parametrize("name", ["theta", "price", "ridge", "max_sweeps"])
+def test_numbers_that_make_no_sense(name):
+    with pytest.raises(ValueError, match="must not be negative"):
+        small(0, False, False).run(**{name: -1})
+    if name != "max_sweeps":
+        with pytest.raises(ValueError, match="must not be negative"):
+            small(0, False, False).run(**{name: np.nan})
+
+
+# ---------------------------------------------------------------- what a budget is worth
+
+EDGES = arrays(float, st.integers(1, 10), elements=st.floats(0, 3))
+
+
+@settings(deadline=None)
+@given(EDGES, st.floats(0, 20), st.sampled_from([1e-6, 0.1, 2.0, 1e4]))
+def test_level_and_gain_by_brute_force(edges, theta, ridge):
+    budget = Budget(ridge=ridge)
+    r = budget.level(edges, theta)
+    # What each would get at that level adds up to theta, or to less at the level zero.
+    spent = np.maximum(edges - r, 0.0).sum() / ridge
+    assert r >= 0
+    assert spent <= theta + 1e-9 * (1 + 1 / ridge)
+    if r > 0:
+        assert spent == pytest.approx(theta, abs=1e-9 * (1 + 1 / ridge))
+
+    def bound(r):
+        return r * theta + (np.maximum(edges - r, 0.0) ** 2).sum() / (2 * ridge)
+
+    least = minimize_scalar(bound, bounds=(0, 3), method="bounded", options={"xatol": 1e-10})
+    expected = min(float(least.fun), bound(0.0))
+    if theta == 0:
+        expected = 0.0
+    assert budget.gain(edges, theta) == pytest.approx(expected, rel=1e-6, abs=1e-7)
+
+
+@given(EDGES, st.floats(0, 20))
+def test_without_a_ridge_the_largest_edge_gets_all(edges, theta):
+    budget = Budget()
+    assert budget.level(edges, theta) == edges.max()
+    assert budget.gain(edges, theta) == theta * edges.max()
+    assert budget.gain(np.array([np.inf]), 0.0) == 0.0
+
+
+@given(EDGES, st.floats(0, 2), st.sampled_from([0.0, 0.1, 2.0]), st.floats(0, 10))
+def test_gain_above_a_price_by_brute_force(edges, price, ridge, most):
+    found = Budget(price=price, ridge=ridge).gain_above_price(edges, most)
+    over = np.maximum(edges - price, 0.0)
+    rng = np.random.default_rng(0)
+    shares = np.vstack([rng.dirichlet(np.ones(len(edges)), 50), np.eye(len(edges))])
+    for used in (most, most / 2, most / 10):
+        W = used * shares
+        values = W @ (edges - price) - ridge / 2 * (W * W).sum(axis=1)
+        assert (values <= found + 1e-12).all()
+    if ridge == 0:
+        assert found == most * over.max()
+    elif over.sum() / ridge <= most:  # then the best is within
+        W = over / ridge
+        assert found == pytest.approx(W @ over - ridge / 2 * W @ W, abs=1e-12)

@@ -283,6 +283,66 @@ def test_weights_of_60_bits():
     assert prices.best(None)[0][1] == 2.0**60
 
 
+# ---------------------------------------------------------------- with class vectors
+
+
+def brute_lengths(rows, V, oracle):
+    """Of every candidate, from what its stump says on raw values."""
+    return [
+        math.sqrt(sum(kernels.edge(oracle.stump(j, 1).predict(rows.X), v) ** 2 for v in V.T))
+        for j in range(len(oracle))
+    ]
+
+
+def place(j, oracle):
+    """The feature of a candidate; the constant is a place of its own."""
+    return -1 if j == 0 else oracle.stump(j, 1).feature
+
+
+@given(priced_tables(), st.integers(1, 5), st.sets(st.integers(0, 40)))
+@settings(deadline=None, max_examples=150)
+def test_vector_is_the_best_of_each_feature_in_order(table, limit, taken):
+    X, V = table
+    rows = rows_of(X)
+    oracle = StumpOracle(rows)
+    taken = sorted(j for j in taken if j < len(oracle))
+    columns = [Column((oracle.stump(j, 1),)) for j in taken]
+    prices = oracle.price(rows, V)
+    lengths = brute_lengths(rows, V, oracle)
+    np.testing.assert_allclose(prices.lengths, lengths, rtol=1e-15)
+    best = {}  # the first of the longest of each feature, and of the constant
+    for j in range(len(oracle)):
+        length, d = (-1.0 if j in taken else lengths[j]), place(j, oracle)
+        if d not in best or length > best[d][0]:
+            best[d] = length, j
+    expected = sorted(best.values(), key=lambda found: (-found[0], found[1]))[:limit]
+    found = prices.vector(columns, limit)
+    assert [h.candidate for h, _ in found] == [j for _, j in expected]
+    assert [edge for _, edge in found] == pytest.approx([e for e, _ in expected], rel=1e-15)
+    # A taken one is only there where nothing is left, and then below any floor.
+    assert all(edge == -1.0 for h, edge in found if h.candidate in taken)
+    assert all(h.sign == 1 for h, _ in found)
+    np.testing.assert_allclose(prices.lengths, lengths, rtol=1e-15)  # as before
+
+
+@given(priced_tables())
+@example((np.array([[np.nan, 1.0]]), np.array([[1, -1]])))
+@settings(deadline=None, max_examples=100)
+def test_best_of_features(table):
+    X, V = table
+    rows = rows_of(X)
+    oracle = StumpOracle(rows)
+    prices, D = oracle.price(rows, V), X.shape[1]
+    expected = np.full((D, V.shape[1]), -np.inf)
+    for j in range(1, len(oracle)):
+        stump = oracle.stump(j, 1)
+        edges = [abs(kernels.edge(stump.predict(rows.X), v)) for v in V.T]
+        expected[stump.feature] = np.maximum(expected[stump.feature], edges)
+    np.testing.assert_array_equal(prices.best_of_features(np.abs, D), expected)
+    varied = [len(np.unique(x)) > 1 for x in X.T]  # NaN is a value here
+    np.testing.assert_array_equal(np.isfinite(expected[:, 0]), varied)
+
+
 # ---------------------------------------------------------------- what it says of itself
 
 

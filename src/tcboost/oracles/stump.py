@@ -53,7 +53,8 @@ class StumpOracle:
         missing_right: list[Any] = [[True]]
         for d, n_cuts in enumerate(n_bins - 2):
             inner = np.arange(1, n_cuts + 1)
-            if masses[offset[d] + MISSING] > 0:
+            # Where all values are missing there is no cut: that would be the constant again.
+            if 0 < masses[offset[d] + MISSING] < mass.sum():
                 # Last of all: every value on the left, the missing ones on the right.
                 cut.append(np.append(np.repeat(inner, 2), n_cuts + 1))
                 missing_right.append(np.append(np.tile([False, True], n_cuts), True))
