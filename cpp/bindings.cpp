@@ -41,8 +41,8 @@ using Reals = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::c
 using Changed = nb::ndarray<double, nb::c_contig, nb::device::cpu>;
 
 double descend(Signs H, std::optional<Codes> codes, Offsets start, Reals weight, Changed W,
-                  Changed F, double theta, double price, double ridge, double tol, int max_sweeps,
-                  bool exponential) {
+               Changed F, double theta, double price, double ridge, double tol, int max_sweeps,
+               bool exponential) {
     if (start.shape(0) < 3) throw std::invalid_argument("start needs two classes or more");
     const std::size_t n = H.shape(0), t = H.shape(1), n_classes = start.shape(0) - 1;
     if (start(0) != 0 || !std::is_sorted(start.data(), start.data() + n_classes + 1))
@@ -63,12 +63,12 @@ double descend(Signs H, std::optional<Codes> codes, Offsets start, Reals weight,
         nb::gil_scoped_release release;
         if (codes)
             gap = tcboost::descend(rows, H.data(), t,
-                                      tcboost::CodeSteps(W.data(), codes->data(), n_classes),
-                                      F.data(), theta, price, tol, max_sweeps);
+                                   tcboost::CodeSteps(W.data(), codes->data(), n_classes),
+                                   F.data(), theta, price, tol, max_sweeps);
         else
             gap = tcboost::descend(rows, H.data(), t,
-                                      tcboost::VectorSteps(W.data(), n_classes, ridge),
-                                      F.data(), theta, price, tol, max_sweeps);
+                                   tcboost::VectorSteps(W.data(), n_classes, ridge),
+                                   F.data(), theta, price, tol, max_sweeps);
     }
     return gap;
 }
