@@ -19,6 +19,7 @@ from .base import Budget, Vector, lengths
 
 _MAX_CG, _CG_TOL = 60, 1e-2
 _MAX_HALVINGS = 8
+_FAR = 1e100  # no coefficient is as large
 _BLOCK_FLOPS = 5e8  # of the diagonal blocks: more rows than that allows are sampled
 
 
@@ -36,6 +37,8 @@ def newton_step(
     Coefficients are class vectors, or multiples of `codes`.
     """
     used = lengths(w) > 0
+    if not used.any():
+        return None
     Hu, v, size = H[:, used].astype(float), w[used], lengths(w)[used]
     m = None if codes is None else codes[used].astype(float)
 
@@ -69,11 +72,18 @@ def newton_step(
             )
         return out
 
-    step = _conjugate_gradients(curvature, blocks, g - multiplier * normal)
     spent = multiplier > price
-    if spent:  # along the surface of the ball
-        out = _conjugate_gradients(curvature, blocks, normal)
-        step = step - float((normal * step).sum()) / float((normal * out).sum()) * out
+    with np.errstate(over="ignore", invalid="ignore"):
+        step = _conjugate_gradients(curvature, blocks, g - multiplier * normal)
+        if spent:  # along the surface of the ball
+            out = _conjugate_gradients(curvature, blocks, normal)
+            through = float((normal * out).sum())
+            step = step - float((normal * step).sum()) / (through or np.inf) * out
+    # Where the loss has next to no curvature a step may lead out of all bounds.
+    far = float(np.abs(step).max(initial=0.0))
+    if not 0 < far < np.inf:
+        return None
+    step *= min(1.0, 2.0 * min(theta, _FAR) / far)
     present = value(v)
     for k in range(_MAX_HALVINGS):
         new = v + 0.5**k * step
