@@ -41,8 +41,8 @@ using Reals = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::c
 using Changed = nb::ndarray<double, nb::c_contig, nb::device::cpu>;
 
 double descend(Signs H, std::optional<Codes> codes, Offsets start, Reals weight, Changed W,
-               Changed F, double theta, double price, double ridge, double tol, int max_sweeps,
-               bool exponential) {
+               Changed F, double theta, double price, double ridge, double free_ridge,
+               double tol, int max_sweeps, bool exponential) {
     if (start.shape(0) < 3) throw std::invalid_argument("start needs two classes or more");
     const std::size_t n = H.shape(0), t = H.shape(1), n_classes = start.shape(0) - 1;
     if (start(0) != 0 || !std::is_sorted(start.data(), start.data() + n_classes + 1))
@@ -55,8 +55,8 @@ double descend(Signs H, std::optional<Codes> codes, Offsets start, Reals weight,
         throw std::invalid_argument("W must be columns x classes, or columns with codes");
     if (codes && (codes->shape(0) != t || codes->shape(1) != n_classes))
         throw std::invalid_argument("codes must be columns x classes");
-    if (!(theta >= 0 && price >= 0 && ridge >= 0 && max_sweeps >= 0))
-        throw std::invalid_argument("theta, price, ridge and max_sweeps must not be negative");
+    if (!(theta >= 0 && price >= 0 && ridge >= 0 && free_ridge >= 0 && max_sweeps >= 0))
+        throw std::invalid_argument("theta, price, ridges and max_sweeps must not be negative");
     const tcboost::ScoredRows rows{n, n_classes, start.data(), weight.data(), exponential};
     double gap;
     {
@@ -67,7 +67,7 @@ double descend(Signs H, std::optional<Codes> codes, Offsets start, Reals weight,
                                    F.data(), theta, price, tol, max_sweeps);
         else
             gap = tcboost::descend(rows, H.data(), t,
-                                   tcboost::VectorSteps(W.data(), n_classes, ridge),
+                                   tcboost::VectorSteps(W.data(), n_classes, ridge, free_ridge),
                                    F.data(), theta, price, tol, max_sweeps);
     }
     return gap;
@@ -85,6 +85,7 @@ NB_MODULE(_core, m) {
     m.def("descend", &descend, nb::arg("H").noconvert(), nb::arg("codes").none(),
           nb::arg("start").noconvert(), nb::arg("weight").noconvert(),
           nb::arg("W").noconvert(), nb::arg("F").noconvert(), nb::arg("theta"),
-          nb::arg("price"), nb::arg("ridge"), nb::arg("tol"), nb::arg("max_sweeps"), nb::arg("exponential"),
+          nb::arg("price"), nb::arg("ridge"), nb::arg("free_ridge"), nb::arg("tol"),
+          nb::arg("max_sweeps"), nb::arg("exponential"),
           "Improve the coefficients W and the scores F in place; returns the restricted gap.");
 }

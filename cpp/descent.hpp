@@ -4,7 +4,7 @@
 //     subject to  sum_j size(v_j) <= theta
 //
 // v_j is a class vector with its length as size, or a multiple w_j >= 0 of a code (without a
-// ridge). Since h = +-1, a step on one hypothesis multiplies the exponentials of the scores by
+// ridge). The first class vector may be free: of no size, with a ridge of its own. Since h = +-1, a step on one hypothesis multiplies the exponentials of the scores by
 // two factors, and all hypotheses have the same block on the diagonal of the Hessian.
 #pragma once
 
@@ -195,18 +195,30 @@ class Weights {
 // Class vectors, W of shape (t, C).
 class VectorSteps {
   public:
-    VectorSteps(double* W, std::size_t C, double ridge)
-        : W_(W), C_(C), ridge_(ridge), x_(C) {}
+    // free_ridge: that of the first class vector, if it is free, or else zero
+    VectorSteps(double* W, std::size_t C, double ridge, double free_ridge)
+        : W_(W), C_(C), ridge_(ridge), free_ridge_(free_ridge), x_(C) {}
 
+    std::size_t n_free() const { return free_ridge_ > 0; }
     double size(std::size_t j) const { return length(W_ + j * C_); }
     // Of the loss with its ridge.
     double edge(std::size_t j, const double* g) {
-        for (std::size_t c = 0; c < C_; ++c) x_[c] = g[c] - ridge_ * W_[j * C_ + c];
+        for (std::size_t c = 0; c < C_; ++c) x_[c] = g[c] - ridge_of(j) * W_[j * C_ + c];
         return length(x_.data());
     }
     // ridge |W|^2
     double ridge(std::size_t t) const {
-        return ridge_ > 0 ? ridge_ * dot(W_, W_, t * C_) : 0;
+        const std::size_t first = std::min(t, n_free()) * C_;
+        double sum = n_free() ? free_ridge_ * dot(W_, W_, first) : 0;
+        if (ridge_ > 0) sum += ridge_ * dot(W_ + first, W_ + first, t * C_ - first);
+        return sum;
+    }
+    // Of a free class vector, by its gradient g: its part of <W, minus the gradient>, and of the
+    // gap.
+    void free_parts(const double* g, double& slope, double& gap) {
+        const double e = edge(0, g);
+        slope = dot(W_, x_.data(), C_);
+        gap = e * e / (2 * free_ridge_);
     }
     double* data() { return W_; }
     std::size_t dimension() const { return C_; }
@@ -218,14 +230,15 @@ class VectorSteps {
         const double* v = W_ + j * C_;
         std::fill(d, d + C_, 0.0);
         if (size(j) == 0 && length(g) <= lambda) return;
+        const double ridge = ridge_of(j);
         double steep = 0;
         for (std::size_t c = 0; c < C_; ++c) steep = std::max(steep, 2 * Q[c * C_ + c]);
-        steep = std::max(curve * steep + ridge_, 1e-12);  // Gershgorin: rows of Q sum to zero
+        steep = std::max(curve * steep + ridge, 1e-12);  // Gershgorin: rows of Q sum to zero
         for (int k = 0; k < 12; ++k) {
             for (std::size_t c = 0; c < C_; ++c) {
                 double bent = 0;
                 for (std::size_t b = 0; b < C_; ++b) bent += Q[c * C_ + b] * d[b];
-                x_[c] = v[c] + d[c] + (g[c] - curve * bent - ridge_ * (v[c] + d[c])) / steep;
+                x_[c] = v[c] + d[c] + (g[c] - curve * bent - ridge * (v[c] + d[c])) / steep;
             }
             const double size = std::max(length(x_.data()), 1e-300);
             const double keep = std::max(0.0, 1 - lambda / steep / size);
@@ -244,9 +257,10 @@ class VectorSteps {
   private:
     double* W_;
     std::size_t C_;
-    double ridge_;
+    double ridge_, free_ridge_;
     std::vector<double> x_;
 
+    double ridge_of(std::size_t j) const { return j < n_free() ? free_ridge_ : ridge_; }
     double length(const double* v) const { return std::sqrt(dot(v, v, C_)); }
 };
 
@@ -260,6 +274,8 @@ class CodeSteps {
 
     double size(std::size_t j) const { return W_[j]; }
     double ridge(std::size_t) const { return 0; }
+    std::size_t n_free() const { return 0; }
+    void free_parts(const double*, double&, double&) {}
     double edge(std::size_t j, const double* g) const {
         double s = 0;
         for (std::size_t c = 0; c < C_; ++c) s += m_[j * C_ + c] * g[c];
@@ -292,7 +308,7 @@ class Descent {
     Descent(const ScoredRows& rows, const std::int8_t* H, std::size_t t, Steps steps, double* F,
             double theta, double price)
         : rows_(rows), H_(H), t_(t), steps_(steps), F_(F), theta_(theta), price_(price),
-          weights_(rows),
+          weights_(rows), n_free_(std::min(t, steps.n_free())),
           g_(rows.n_classes), d_(rows.n_classes), Q_(rows.n_classes * rows.n_classes) {}
 
     double run(double tol, int max_sweeps) {
@@ -316,10 +332,16 @@ class Descent {
                 spent = size > theta_ * (1 - 1e-9);
                 weights_.refresh(F_);
             }
-            const double slope = weights_.slope - steps_.ridge(t_);
+            double slope = weights_.slope - steps_.ridge(t_), free_slope = 0, free_gap = 0;
+            if (n_free_) {
+                weights_.gradient(H_, g_.data());
+                steps_.free_parts(g_.data(), free_slope, free_gap);
+                slope -= free_slope;
+            }
             auto gap_at = [&](double edge) {
                 if (std::isinf(edge)) return edge;  // nothing has been seen yet
-                return (std::isfinite(theta_) ? theta_ : size) * std::max(edge, price_) - slope;
+                return (std::isfinite(theta_) ? theta_ : size) * std::max(edge, price_) - slope +
+                       free_gap;
             };
             // Edges met in a sweep are a little old: they tell when to look at all of them.
             if (sweep == max_sweeps || gap_at(edge_) <= tol) {
@@ -347,11 +369,12 @@ class Descent {
     double* F_;
     double theta_, price_, damping_ = 1, edge_ = INFINITY;
     Weights weights_;
+    std::size_t n_free_;
     std::vector<double> g_, d_, Q_;
 
     double used() const {
         double sum = 0;
-        for (std::size_t j = 0; j < t_; ++j) sum += steps_.size(j);
+        for (std::size_t j = n_free_; j < t_; ++j) sum += steps_.size(j);
         return sum;
     }
 
@@ -362,7 +385,7 @@ class Descent {
 
     double largest_edge() {
         edge_ = 0;
-        for (std::size_t j = 0; j < t_; ++j) {
+        for (std::size_t j = n_free_; j < t_; ++j) {
             weights_.gradient(H_ + j * rows_.n, g_.data());
             edge_ = std::max(edge_, steps_.edge(j, g_.data()));
         }
@@ -372,30 +395,35 @@ class Descent {
     void one_sweep(double lambda, bool newest_first) {
         weights_.curvature(Q_.data());
         edge_ = 0;
-        for (std::size_t k = 0; k < t_; ++k) {
-            const std::size_t j = newest_first ? t_ - 1 - k : k;
-            weights_.gradient(H_ + j * rows_.n, g_.data());
-            edge_ = std::max(edge_, steps_.edge(j, g_.data()));
-            // Self-concordance: along a step of this range the Hessian grows by `curve`.
-            double curve = damping_, range = 0;
-            for (int look = 0; look < 2; ++look) {
-                steps_.solve(j, g_.data(), Q_.data(), curve, lambda, d_.data());
-                const auto ends = std::minmax_element(d_.begin(), d_.end());
-                range = *ends.second - *ends.first;
-                if (range < 0.05) break;
-                curve = damping_ * 2 * (std::expm1(range) - range) / (range * range);
-            }
-            if (range < 1e-14) continue;
-            steps_.take(j, d_.data());
-            weights_.move(d_.data(), F_);
+        for (std::size_t k = n_free_; k < t_; ++k) {
+            one_step(newest_first ? t_ - 1 - (k - n_free_) : k, lambda);
+            // What is free has to make good for all others.
+            if (n_free_ && (k + 1 == t_ || k % 16 == 0)) one_step(0, 0.0);
         }
+        if (t_ == n_free_ && n_free_) one_step(0, 0.0);
+    }
+
+    void one_step(std::size_t j, double lambda) {
+        weights_.gradient(H_ + j * rows_.n, g_.data());
+        if (j >= n_free_) edge_ = std::max(edge_, steps_.edge(j, g_.data()));
+        // Self-concordance: along a step of this range the Hessian grows by `curve`.
+        double curve = damping_, range = 0;
+        for (int look = 0; look < 2; ++look) {
+            steps_.solve(j, g_.data(), Q_.data(), curve, lambda, d_.data());
+            const auto ends = std::minmax_element(d_.begin(), d_.end());
+            range = *ends.second - *ends.first;
+            if (range < 0.05) break;
+            curve = damping_ * 2 * (std::expm1(range) - range) / (range * range);
+        }
+        if (range < 1e-14) return;
+        steps_.take(j, d_.data());
+        weights_.move(d_.data(), F_);
     }
 };
 
 template <class Steps>
-double descend(const ScoredRows& rows, const std::int8_t* H, std::size_t t, Steps steps,
-                      double* F, double theta, double price, double tol,
-                      int max_sweeps) {
+double descend(const ScoredRows& rows, const std::int8_t* H, std::size_t t, Steps steps, double* F,
+               double theta, double price, double tol, int max_sweeps) {
     return Descent<Steps>(rows, H, t, steps, F, theta, price).run(tol, max_sweeps);
 }
 

@@ -19,6 +19,7 @@ def descend(
     theta: float,
     price: float,
     ridge: float,
+    free_ridge: float,
     tol: float,
     max_sweeps: int,
     exponential: bool,

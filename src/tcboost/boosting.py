@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .certificate import Certificate, Certifier, certificate
-from .columns import Chooser, Priced, Wanted
+from .columns import CONSTANT, Chooser, Priced, Wanted
 from .correctors import BallCorrective, Budget, Corrector, TotallyCorrective, lengths
 from .losses import DualWeights, Loss
 from .margins import Margin
@@ -92,14 +92,14 @@ class Run:
         self,
         max_iter: int,
         pause: bool = False,
-        draft: bool = False,
+        draft: float = 0.0,
         watch: Callable[[Run], bool] = lambda run: False,
     ) -> Run:
         """Add columns until there are `max_iter`, the certificate is small, or `watch` says so.
 
         Step numbers are those of Algorithm 3. The round after the last one only certifies: the
         bound at the final coefficients needs the best edge under the final dual weights. A
-        `draft` is neither recorded nor polished.
+        `draft` may leave a gap of that share of the loss, and is not recorded.
         """
         task, corrector, columns, history = (
             self.task,
@@ -123,9 +123,10 @@ class Run:
             if watched < len(history.edges):
                 watched, stop = len(history.edges), watch(self)
             gap = self._open if corrector.budget.price > 0 else self.certificate.gap
-            finished = corrector.done(gap) or room <= 0 or stop
+            enough = draft * self.certificate.primal
+            finished = corrector.done(gap) or gap <= enough or room <= 0 or stop
             if finished or not priced.columns:  # (3), (6)
-                if draft or not corrector.polish():
+                if not corrector.polish(enough) or draft:
                     break
                 history.forget()
                 continue
@@ -199,20 +200,28 @@ class Run:
         a = np.zeros_like(w)
         if self.columns:
             a = task.chooser.edges(prices, self.columns) / scale
-        g = a - budget.ridge * w
+        g = a - budget.ridges(w) * w
         floor = corrector.floor(max(0.0, float(lengths(g).max(initial=0.0))))
         floor = floor if limit > 0 else np.inf
         priced = Priced((), 0.0, np.array([np.inf]))
         if limit > 0 or task.oracle.exact:
-            taken = self.columns if budget.ridge > 0 else []  # else they are below the floor
-            wanted = Wanted(floor * scale, corrector.slack * scale, taken, max(1, limit))
+            wanted = Wanted(
+                floor * scale,
+                corrector.slack * scale,
+                self.columns,
+                max(1, limit),
+                budget.intercept > 0,
+            )
             priced = task.chooser.choose(prices, wanted)
         # A convex loss is above its tangent; rounding u to integers adds a little.
         offset = dual.loss + float((w * a).sum()) - dual.u.size * 2.0**-59
         bounds = priced.bounds / scale
         self._certifier.add(float(bounds.max()), offset)
         theta = corrector.theta
-        primal = dual.loss + budget.ridge / 2.0 * float((w * w).sum())
+        primal = dual.loss + float((budget.ridges(w) * w * w).sum()) / 2.0
+        if budget.intercept > 0:  # at its best
+            a0 = prices.vectors([Column((CONSTANT,))])[0] / scale
+            offset -= float(a0 @ a0) / (2.0 * budget.intercept)
         self.certificate = self._certificate(primal, theta, offset - budget.gain(bounds, theta))
         self._priced = prices, bounds
         self._open = primal - offset + budget.gain(bounds, theta)

@@ -39,11 +39,11 @@ class TCBoostClassifier(BoostingClassifier):
         The budget. "auto" has a price instead, cross-validated (with the exponential loss it
         cross-validates theta, along a path of growing budgets). "cv" takes the lowest error of
         five folds over the paper's 16 budgets.
-    max_iter : int, default=400
+    max_iter : int, default=500
         Stumps, at the most.
     weak_learner : "stump"
         Only stumps can be searched exactly; see `MultiBoostECC` for other weak learners.
-    max_bins : int, "auto" or None, default=128
+    max_bins : int, "auto" or None, default=255
         Bins of a feature. None is exact, "auto" exact up to 65,535 distinct values.
     ridge : float or "auto", default="auto"
         Weight of the squares of the class vectors, which spreads the budget over stumps that
@@ -126,10 +126,10 @@ class TCBoostClassifier(BoostingClassifier):
         loss: str = "multinomial",
         coding: str = "vector",
         theta: float | str = "auto",
-        max_iter: int = 400,
+        max_iter: int = 500,
         *,
         weak_learner: str = "stump",
-        max_bins: int | str | None = 128,
+        max_bins: int | str | None = 255,
         ridge: float | str = "auto",
         tol: float = 1e-3,
         random_state: Any = None,

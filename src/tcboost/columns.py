@@ -22,7 +22,7 @@ Vector = NDArray[np.float64]
 # Drawn codes that price too low before the exactly best code is taken instead (or, where the
 # oracle is not exact and every draw costs a fit, before the run ends).
 _MAX_DRAWS, _MAX_FITS = 256, 16
-_CONSTANT = Stump(0, -np.inf, 1, True, 0)
+CONSTANT = Stump(0, -np.inf, 1, True, 0)
 
 
 @dataclass(frozen=True)
@@ -47,13 +47,14 @@ class Wanted:
     better: the constant hypothesis is taken instead, if it has a code of its own. Rows that
     weigh next to nothing would otherwise choose a feature, and so decide for all new rows like
     them. Free class vectors are wanted for hypotheses that are not among the `taken` columns,
-    `limit` of them at the most.
+    `limit` of them at the most. An `intercept` comes before all others.
     """
 
     floor: float
     slack: float = 0.0
     taken: list[Column] = field(default_factory=list)
     limit: int = 1
+    intercept: bool = False
 
 
 class Chooser(Protocol):
@@ -118,11 +119,11 @@ class LearnedCode(_Coded):
     def choose(self, prices: Prices, wanted: Wanted) -> Priced:
         """The best hypothesis and code."""
         h, code, edge = prices.learned()
-        a = prices.vectors([Column((_CONSTANT,))])[0]
+        a = prices.vectors([Column((CONSTANT,))])[0]
         constant, bounds = float(np.abs(a).sum()), np.array([edge])
         if constant > wanted.floor and edge - constant <= wanted.slack:
             signs = np.where(a >= 0, 1, -1).astype(np.int8)
-            return Priced((Column((_CONSTANT,), signs),), constant, bounds)
+            return Priced((Column((CONSTANT,), signs),), constant, bounds)
         return Priced((Column((h,), code),) if edge > wanted.floor else (), edge, bounds)
 
 
@@ -171,12 +172,14 @@ class VectorCode:
 
         Beyond the first only those that are at least half as far above the floor.
         """
+        (constant,) = lengths(prices.vectors([Column((CONSTANT,))]))
+        if wanted.intercept and not wanted.taken:
+            return Priced((Column((CONSTANT,)),), float(constant), prices.lengths)
         found = prices.vector(wanted.taken, wanted.limit)
         edge = found[0][1]
-        (constant,) = lengths(prices.vectors([Column((_CONSTANT,))]))
-        new = all(c.hypotheses[0] != _CONSTANT for c in wanted.taken)
+        new = all(c.hypotheses[0] != CONSTANT for c in wanted.taken)
         if new and constant > wanted.floor and edge - constant <= wanted.slack:
-            return Priced((Column((_CONSTANT,)),), float(constant), prices.lengths)
+            return Priced((Column((CONSTANT,)),), float(constant), prices.lengths)
         level = wanted.floor + 0.5 * max(0.0, edge - wanted.floor)
         columns = tuple(Column((h,)) for h, e in found if e > wanted.floor and e >= level)
         return Priced(columns, edge, prices.lengths)

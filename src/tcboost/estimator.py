@@ -50,6 +50,7 @@ from .theta import (
     PAPER_SEARCH,
     Choice,
     Search,
+    approach,
     choose_level,
     choose_theta,
     price_at,
@@ -246,8 +247,10 @@ class BoostingClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         elif theta == "auto" and self.loss == "multinomial":
             choice = self.theta_choice_ = self._choose_level(rows, seed)
             self.probability_scale_ = choice.scale
-            budget = self._priced(float(choice.levels[choice.best]), rows.size)
-            return self._start(rows, seed, budget, self.tol, self.verbose, held_out)
+            level = float(choice.levels[choice.best])
+            first = self._priced(level, rows.size)
+            run = self._start(rows, seed, first, self.tol, self.verbose, held_out)
+            return approach(run, level, self._priced, self.max_iter)
         elif isinstance(theta, str):
             search = PAPER_SEARCH if theta == "cv" else Search()
             choice = self.theta_choice_ = self._choose_theta(rows, seed, search)
@@ -265,10 +268,11 @@ class BoostingClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         return choose_theta(rows, n_classes, start, self.max_iter, search, self.verbose)
 
     def _choose_level(self, rows: LocalRows, seed: int) -> Choice:
-        def start(part: LocalRows, level: float) -> Run:
-            return self._start(part, seed, self._priced(level, part.size), _PATH_TOL)
+        def start(part: LocalRows) -> Run:
+            return self._start(part, seed, self._priced(1.0, part.size), self.tol)
 
-        return choose_level(rows, len(self.classes_), start, self.max_iter, self.verbose)
+        n_classes = len(self.classes_)
+        return choose_level(rows, n_classes, start, self._priced, self.max_iter, self.verbose)
 
     def _budget(self, theta: float) -> Budget:
         """Without a ridge unless one is asked for."""
@@ -278,7 +282,7 @@ class BoostingClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         """With its ridge, another one, or none for coefficients that are no vectors."""
         budget = price_at(level, n_rows)
         if self.coding != "vector":
-            return replace(budget, ridge=0.0)
+            return replace(budget, ridge=0.0, intercept=0.0)
         return budget if isinstance(self.ridge, str) else replace(budget, ridge=self.ridge)
 
     def _start(

@@ -17,15 +17,16 @@ from .rows.blocks import LocalRows
 
 Vector = NDArray[np.float64]
 
-_CLEARLY = 0.01  # relative difference of validation losses that counts
 _PATIENCE = 2  # budgets without a better validation loss before the path ends
 
-# Price and ridge of level one, in rows; the levels to try, from one to the next; the rows to
-# validate a level on, and the stumps to do it with.
-_PRICE, _RIDGE = 0.5, 3.0
-_STEP, _FARTHEST = 3.0, 5
+# Price and ridge of level one, in rows; the first and the lowest level to try; the rows to
+# validate them on, and the gap that is good enough for that, as a share of the loss.
+_PRICE, _RIDGE, _INTERCEPT = 3.0, 3.0, 1e-3
+_FIRST, _LAST = 4.0, 2.0**-10
+_CLEARLY = 0.01  # a lower level must be better by that
 _REPEATED = 5  # times, on average: no level is tried
-_ENOUGH_ROWS, _ENOUGH_STUMPS = 1000, 100
+_ENOUGH_ROWS = 500
+_DRAFT = 0.3
 
 
 def stagewise_theta(task: Task, max_iter: int) -> float:
@@ -126,18 +127,20 @@ def choose_theta(
 
 def price_at(level: float, n_rows: float) -> Budget:
     """A price of so many rows: a hypothesis stays out while its edge is worth less."""
-    return Budget(price=level * _PRICE / n_rows, ridge=level * _RIDGE / n_rows)
+    price, ridge = level * _PRICE / n_rows, level * _RIDGE / n_rows
+    return Budget(price=price, ridge=ridge, intercept=_INTERCEPT * ridge)
 
 
 def choose_level(
     rows: LocalRows,
     n_classes: int,
-    start: Callable[[LocalRows, float], Run],
+    start: Callable[[LocalRows], Run],
+    budget: Callable[[float, float], Budget],
     max_iter: int,
     verbose: int = 0,
     n_folds: int = 5,
 ) -> Choice:
-    """Cross-validate the level of the price: up, or else down, while the loss clearly falls.
+    """Cross-validate the level of the price: down while the loss falls, or else up.
 
     Of large data a part of the folds is enough. The validation loss is that of `choose_theta`.
     """
@@ -149,35 +152,57 @@ def choose_level(
     fold = content_folds(rows, n_folds)
     n_tried = min(n_folds, -(-_ENOUGH_ROWS * n_folds // len(rows)))
     tried = [k for k in range(n_tried) if 0 < np.count_nonzero(fold == k) < len(rows)]
-    parts = [rows.subset(fold != k) for k in tried]
+    runs = [start(rows.subset(fold != k)) for k in tried]
     chosen = np.concatenate([np.flatnonzero(fold == k) for k in tried])
     y, weight = rows.y[chosen], rows.weight[chosen] / rows.weight[chosen].sum()
-    table: dict[int, tuple[float, ...]] = {}
+    table: dict[float, tuple[float, ...]] = {}
 
-    def loss(k: int) -> float:
-        n_stumps = min(max_iter, _ENOUGH_STUMPS)
-        runs = [start(part, _STEP**k).boost(n_stumps, draft=True) for part in parts]
+    def validate(level: float) -> float:
+        for run in runs:
+            draft(run, budget(level, run.task.rows.size), max_iter)
         scores = [scores_of(r, rows.X[fold == j]) for r, j in zip(runs, tried, strict=True)]
         F = np.concatenate(scores)
         scale, loss = best_scale(F, y, weight)
         error = float(weight @ (F.argmax(axis=1) != y))
         theta = float(np.mean([run.corrector.theta for run in runs]))
         active = float(np.mean([np.count_nonzero(lengths(run.w)) for run in runs]))
-        table[k] = theta, loss, error, active, scale
+        table[level] = theta, loss, error, active, scale
         if verbose:
-            print(f"level {_STEP**k:.3g}  validation loss {loss:.4f}  error {error:.4f}")
+            print(f"level {level:.3g}  validation loss {loss:.4f}  error {error:.4f}")
         return loss
 
-    best, least = 0, loss(0)
-    for step in (1, -1):
-        while abs(best + step) <= _FARTHEST and best + step not in table:
-            if loss(best + step) > (1.0 - _CLEARLY) * least:
+    best, least = _FIRST, validate(_FIRST)
+    for step, share in ((0.5, 1.0 - _CLEARLY), (2.0, 1.0)):
+        while (level := best * step) not in table and _LAST <= level <= 1.0 / _LAST:
+            loss = validate(level)
+            if loss > share * least:
                 break
-            best, least = best + step, table[best + step][1]
-    tried_levels = sorted(table)
-    thetas, losses, errors, actives, scales = np.array([table[k] for k in tried_levels]).T
-    levels = np.array([_STEP**k for k in tried_levels])
-    return Choice(thetas, losses, errors, actives, scales, tried_levels.index(best), levels)
+            best, least = level, loss
+    levels = sorted(table)
+    thetas, losses, errors, actives, scales = np.array([table[level] for level in levels]).T
+    return Choice(thetas, losses, errors, actives, scales, levels.index(best), np.array(levels))
+
+
+def approach(
+    run: Run, level: float, budget: Callable[[float, float], Budget], max_iter: int
+) -> Run:
+    """Lower the price to a level, as `choose_level` does.
+
+    What is worth a high price comes first: a run that had the low one from the start would
+    spend its first columns on less, and there may be no room for many.
+    """
+    higher = _FIRST
+    while higher > level:
+        draft(run, budget(higher, run.task.rows.size), max_iter)
+        higher *= 0.5
+    run.set_budget(budget(level, run.task.rows.size))
+    return run
+
+
+def draft(run: Run, budget: Budget, max_iter: int) -> None:
+    """Go on with a run at another price, without much ado."""
+    run.set_budget(budget)
+    run.boost(max_iter, draft=_DRAFT)
 
 
 def solve_at(

@@ -24,7 +24,9 @@ CHOOSERS = {
 }
 
 
-def ball_run(rows, loss, coding, theta, tol, n_rounds, n_classes=3, price=0.0, ridge=0.0):
+def ball_run(
+    rows, loss, coding, theta, tol, n_rounds, n_classes=3, price=0.0, ridge=0.0, intercept=0.0
+):
     margin = Pairwise(n_classes)
     corrector = BallCorrective(
         margin,
@@ -32,18 +34,18 @@ def ball_run(rows, loss, coding, theta, tol, n_rounds, n_classes=3, price=0.0, r
         rows.weight,
         LOSSES[loss],
         coding != "vector",
-        Budget(theta, price, ridge),
+        Budget(theta, price, ridge, intercept),
         tol,
     )
     return Run(task_for(rows, CHOOSERS[coding], margin, loss), corrector).boost(n_rounds)
 
 
-def optimum(rows, H, codes, loss, theta, price=0.0, ridge=0.0):
-    """The same master by an interior-point method."""
+def optimum(rows, H, codes, loss, theta, price=0.0, ridge=0.0, free=0.0):
+    """The same master by an interior-point method; `free` is the ridge of a free first one."""
     n, n_classes = len(rows.y), 3
     if codes is None:
         V = cp.Variable((H.shape[1], n_classes))
-        used = cp.sum(cp.norm(V, 2, axis=1))
+        used = cp.sum(cp.norm(V[1:] if free else V, 2, axis=1))
     else:
         w = cp.Variable(H.shape[1], nonneg=True)
         V, used = cp.diag(w) @ codes, cp.sum(w)
@@ -61,7 +63,9 @@ def optimum(rows, H, codes, loss, theta, price=0.0, ridge=0.0):
         ]
         value = cp.log_sum_exp(cp.hstack(others))
     if ridge:
-        value = value + ridge / 2 * cp.sum_squares(V)
+        value = value + ridge / 2 * cp.sum_squares(V[1:] if free else V)
+    if free:
+        value = value + free / 2 * cp.sum_squares(V[0])
     problem = cp.Problem(cp.Minimize(value + price * used), constraints)
     problem.solve(solver=cp.CLARABEL, tol_gap_abs=1e-9, tol_gap_rel=1e-9, tol_feas=1e-9)
     return float(problem.value)
@@ -129,6 +133,42 @@ def test_a_price_instead_of_a_budget(coding, ridge):
     best = optimum(rows, H, codes, "multinomial", run.certificate.theta, 0.0, ridge)
     assert -1e-6 <= run.certificate.primal - best <= run.certificate.gap + 1e-6
     assert run.certificate.gap <= 2e-4
+
+
+@pytest.mark.parametrize(("price", "tol"), [(0.02, 1e-4), (0.1, 1e-5), (10.0, 1e-5)])
+def test_a_free_intercept(price, tol):
+    """Unbalanced classes: every certificate is true, and the last one is small."""
+    rows = problem(6, 3, n=24, n_features=2)
+    ridge, free = 0.02, 2e-5
+    run = ball_run(
+        rows,
+        "multinomial",
+        "vector",
+        np.inf,
+        tol,
+        200,
+        price=price,
+        ridge=ridge,
+        intercept=free,
+    )
+    assert run.columns[0].hypotheses[0].threshold == -np.inf
+    oracle = run.task.oracle
+    H = np.column_stack([oracle.stump(j, 1).predict(rows.X) for j in range(len(oracle))])
+    assert (H[:, 0] == H[0, 0]).all()
+    paid = float(lengths(run.w)[1:].sum())
+    assert run.certificate.theta == pytest.approx(paid)
+    truth = optimum(rows, H.astype(float), None, "multinomial", np.inf, price, ridge, free)
+    assert -1e-6 <= run.certificate.primal + price * paid - truth <= tol + 1e-6
+    for certificate in run.history.certificates:
+        best = optimum(
+            rows, H.astype(float), None, "multinomial", certificate.theta, 0.0, ridge, free
+        )
+        assert -1e-6 <= certificate.primal - best <= certificate.gap + 1e-6
+    if price == 10.0:
+        assert len(run.columns) == 1
+        shares = np.array([rows.weight[rows.y == c].sum() for c in range(3)])
+        p = np.exp(run.w[0]) / np.exp(run.w[0]).sum()
+        np.testing.assert_allclose(p, shares, atol=1e-3)
 
 
 @pytest.mark.parametrize(("theta", "price"), [(3.0, 0.0), (np.inf, 0.01)])

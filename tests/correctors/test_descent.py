@@ -31,7 +31,9 @@ class Small:
     F: np.ndarray
     n_classes: int
 
-    def run(self, theta=np.inf, price=0.0, ridge=0.0, tol=0.0, max_sweeps=1, **other):
+    def run(
+        self, theta=np.inf, price=0.0, ridge=0.0, tol=0.0, max_sweeps=1, free_ridge=0.0, **other
+    ):
         arguments = {
             "H": self.H,
             "codes": self.codes,
@@ -46,6 +48,7 @@ class Small:
             theta=theta,
             price=price,
             ridge=ridge,
+            free_ridge=free_ridge,
             tol=tol,
             max_sweeps=max_sweeps,
         )
@@ -114,6 +117,7 @@ def small(seed, exponential, coded, n_classes=3, n=24, t=6, used=0.0, weights=No
     return made
 
 
+NAMES = {False: "multinomial", True: "exponential"}
 both_losses = pytest.mark.parametrize("exponential", [False, True])
 both_kinds = pytest.mark.parametrize("coded", [False, True])
 
@@ -202,6 +206,40 @@ def test_the_gap_bounds_the_excess_and_ends_the_sweeps():
     made.run(3.0, tol=1e-2, max_sweeps=10**6)
     # The edges are looked at after a sweep first, so that one may be made in vain.
     assert np.abs(made.W - before).max() < 0.2
+
+
+@both_losses
+@pytest.mark.parametrize("price", [0.0, 0.02, 10.0])
+def test_the_first_class_vector_may_be_free(exponential, price):
+    """It has no size, no price and a ridge of its own, and still the gap is true."""
+    theta, ridge, free = (1.0, 0.03, 1e-3) if exponential or not price else (np.inf, 0.03, 1e-3)
+
+    def value(made):
+        paid = norms(made.W[1:]).sum()
+        bare = made.objective() + ridge / 2 * (made.W[1:] ** 2).sum()
+        return bare + free / 2 * (made.W[0] ** 2).sum() + price * paid
+
+    made = small(13, exponential, False, n=30)
+    made.H[:, 0] = 1
+    truth = optimum(
+        made, made.H.astype(float), None, NAMES[exponential], theta, price, ridge, free
+    )
+    values = [value(made)]
+    for sweeps in (0, 1, 1, 3, 400):
+        gap = made.run(theta, price, ridge, free_ridge=free, max_sweeps=sweeps)
+        np.testing.assert_allclose(made.F.T, made.scores, rtol=0, atol=1e-12)
+        assert norms(made.W[1:]).sum() <= theta * (1 + 1e-12)
+        values.append(value(made))
+        if np.isfinite(theta):
+            g = made.gradient() - np.array([free] + [ridge] * 5)[:, None] * made.W
+            expected = theta * max(norms(g[1:]).max(), price) - (made.W[1:] * g[1:]).sum()
+            expected += (g[0] ** 2).sum() / (2 * free)
+            assert gap == pytest.approx(expected, abs=1e-12)
+            assert values[-1] - truth <= gap + 1e-8
+    assert (np.diff(values) <= 1e-13).all()
+    assert values[-1] == pytest.approx(truth, abs=1e-6)
+    if price == 10.0:
+        assert not made.W[1:].any()
 
 
 @both_losses
@@ -333,7 +371,7 @@ def test_types_that_do_not_fit(name):
         small(0, False, False).run(1.0, **WRONG[name])
 
 
-@pytest.mark.parametrize("name", ["theta", "price", "ridge", "max_sweeps"])
+@pytest.mark.parametrize("name", ["theta", "price", "ridge", "free_ridge", "max_sweeps"])
 def test_numbers_that_make_no_sense(name):
     with pytest.raises(ValueError, match="must not be negative"):
         small(0, False, False).run(**{name: -1})

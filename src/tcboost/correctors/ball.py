@@ -23,8 +23,8 @@ from .newton import newton_step
 
 # Of the class gap, and of the tolerance on it, what the restricted master may leave.
 _SHARE = 0.3
-_SWEEPS, _POLISH = 2, 50
-_BATCH = 8  # with a price, a round adds up to one column for so many present ones
+_SWEEPS, _DRAFT_SWEEPS, _POLISH = 2, 20, 50
+_BATCH = 4  # with a price, a round adds up to one column for so many present ones
 
 
 class BallCorrective:
@@ -70,7 +70,8 @@ class BallCorrective:
     @property
     def theta(self) -> float:
         """The budget, or with a price what is spent."""
-        return self.budget.theta if self.budget.price == 0 else float(lengths(self.w).sum())
+        budget = self.budget
+        return budget.theta if budget.price == 0 else float(budget.sizes(self.w).sum())
 
     @property
     def slack(self) -> float:
@@ -83,7 +84,7 @@ class BallCorrective:
 
     def set_budget(self, budget: Budget) -> None:
         """Go on with another budget."""
-        scale = min(1.0, budget.theta / max(float(lengths(self.w).sum()), 1e-300))
+        scale = min(1.0, budget.theta / max(float(budget.sizes(self.w).sum()), 1e-300))
         self.budget, self.w, self._F = budget, scale * self.w, scale * self._F
         if len(self.w):
             self._solve(_SHARE * max(self._tol, self.gap), 0)
@@ -91,6 +92,8 @@ class BallCorrective:
     def prune(self) -> NDArray[np.bool_]:
         """Forget columns without weight; return which were kept."""
         kept = lengths(self.w) > 0
+        if self.budget.intercept > 0:
+            kept[:1] = True
         self._H.keep(kept)
         self._codes, self.w = self._codes[kept], self.w[kept]
         return kept
@@ -126,11 +129,15 @@ class BallCorrective:
         self._solve(_SHARE * max(self._tol, gap), 0)
         return True
 
-    def polish(self) -> bool:
-        """Solve the last master as tightly as the tolerance asks; False if it was."""
-        if self._polished or self.gap <= _SHARE * self._tol or not len(self.w):
+    def polish(self, gap: float = 0.0) -> bool:
+        """Solve the last master to the tolerance, or to a gap; False if it was."""
+        tol = _SHARE * max(self._tol, gap)
+        if self._polished or self.gap <= tol or not len(self.w):
             return False
-        self._solve(_SHARE * self._tol, _POLISH)
+        if gap > self._tol:  # no Newton steps for a draft
+            self._descend(tol, _DRAFT_SWEEPS)
+        else:
+            self._solve(tol, _POLISH)
         self._polished = True
         return True
 
@@ -150,7 +157,7 @@ class BallCorrective:
                 self._F = np.ascontiguousarray(vectors.T @ H.T.astype(float))
             self._descend(tol)
 
-    def _descend(self, tol: float) -> None:
+    def _descend(self, tol: float, sweeps: int = _SWEEPS) -> None:
         self.w, self._F = self.w.copy(), self._F.copy()
         self.gap = descend(
             self._H.matrix,
@@ -162,7 +169,8 @@ class BallCorrective:
             self.budget.theta,
             self.budget.price,
             self.budget.ridge,
+            self.budget.intercept,
             tol,
-            _SWEEPS,
+            sweeps,
             self._loss.name == "log-loss",
         )

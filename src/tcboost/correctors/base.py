@@ -21,12 +21,26 @@ class Budget:
 
     The ridge adds ``ridge / 2 |W|^2`` to the loss. With a price there is no theta of one's own:
     the coefficients are optimal for the theta that they use, of which the price is the
-    multiplier.
+    multiplier. An `intercept` above zero makes the first column, the constant, free: it has no
+    size, and this for a ridge.
     """
 
     theta: float = np.inf
     price: float = 0.0
     ridge: float = 0.0
+    intercept: float = 0.0
+
+    def sizes(self, w: Vector) -> Vector:
+        """What each coefficient takes of the budget."""
+        free = 1 if self.intercept > 0 else 0
+        return np.where(np.arange(len(w)) < free, 0.0, lengths(w))
+
+    def ridges(self, w: Vector) -> Vector:
+        """The ridge of each class vector, as a column."""
+        ridges = np.full((len(w), *(1,) * (w.ndim - 1)), self.ridge)
+        if self.intercept > 0:
+            ridges[:1] = self.intercept
+        return ridges
 
     def gain(self, edges: Vector, theta: float) -> float:
         """The most that ``<W, a> - ridge / 2 |W|^2`` can be, by the edges |a|, within theta.
@@ -101,8 +115,8 @@ class Corrector(Protocol):
     ) -> bool:
         """Take in columns with their outputs; False if nothing can be gained from them."""
 
-    def polish(self) -> bool:
-        """Make good what rounds left loose; False if there is nothing."""
+    def polish(self, gap: float = 0.0) -> bool:
+        """Make good what rounds left loose, down to a gap; False if there is nothing."""
 
 
 def lengths(w: Vector) -> Vector:

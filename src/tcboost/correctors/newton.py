@@ -49,27 +49,30 @@ def newton_step(
         A = Hu.T @ A
         return A if m is None else (m * A).sum(axis=1)
 
-    theta, price, ridge = budget.theta, budget.price, budget.ridge
+    theta, price, ridge = budget.theta, budget.price, budget.ridges(w)[used]
+    paid = (budget.sizes(w) > 0)[used]
+
+    def total(v: Vector) -> float:
+        return float(lengths(v) @ paid)
 
     def value(v: Vector) -> float:
         bare = loss.on_scores(scores(v), y, weight)[0]
-        return bare + ridge / 2.0 * float((v * v).sum()) + price * float(lengths(v).sum())
+        return bare + float((ridge * v * v).sum()) / 2.0 + price * total(v)
 
     F = scores(v)
     g = pull(loss.on_scores(F, y, weight)[1]) - ridge * v
     multiplier = price
-    if size.sum() > theta * (1 - 1e-9):
+    if total(v) > theta * (1 - 1e-9):
         multiplier = max(price, float((v * g).sum()) / theta)
-    normal = v / size[:, None] if m is None else np.ones_like(v)
+    normal = v * (paid / size)[:, None] if m is None else np.ones_like(v)
+    bent = multiplier * paid / size  # of the lengths
     hessian = loss.hessian(F, y, weight)
-    blocks = _diagonal_blocks(Hu, m, hessian.diagonal, multiplier / size + ridge)
+    blocks = _diagonal_blocks(Hu, m, hessian.diagonal, bent + ridge.ravel())
 
     def curvature(D: Vector) -> Vector:
         out = pull(hessian.times(scores(D))) + ridge * D
-        if m is None:  # of the lengths
-            out += (multiplier / size)[:, None] * (
-                D - normal * (normal * D).sum(axis=1, keepdims=True)
-            )
+        if m is None:
+            out += bent[:, None] * (D - normal * (normal * D).sum(axis=1, keepdims=True))
         return out
 
     spent = multiplier > price
@@ -88,10 +91,9 @@ def newton_step(
     for k in range(_MAX_HALVINGS):
         new = v + 0.5**k * step
         crossed = (new * v).sum(axis=1) <= 0 if m is None else new <= 0
-        new[crossed] = 0.0
-        total = float(lengths(new).sum())
-        if total > theta or (spent and total > 0):
-            new *= theta / total
+        new[crossed & paid] = 0.0
+        if total(new) > theta or (spent and total(new) > 0):
+            new *= theta / total(new)
         if value(new) < present:
             better = np.zeros_like(w)
             better[used] = new

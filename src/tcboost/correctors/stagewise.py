@@ -75,7 +75,7 @@ class StageWise:
         self.z += coefficient * rho
         return True
 
-    def polish(self) -> bool:
+    def polish(self, gap: float = 0.0) -> bool:
         """Nothing is ever revised."""
         return False
 

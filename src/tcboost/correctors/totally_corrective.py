@@ -93,7 +93,7 @@ class TotallyCorrective:
         self._solve()
         return True
 
-    def polish(self) -> bool:
+    def polish(self, gap: float = 0.0) -> bool:
         """Every master is solved to the tolerance."""
         return False
 
