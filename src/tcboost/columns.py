@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 
 from .coding import draw_code
 from .correctors.base import lengths
-from .oracles import Column, Oracle, Prices, Stump
+from .oracles import Column, Oracle, Prices
+from .oracles.stump import CONSTANT
 
 Vector = NDArray[np.float64]
 
 # Drawn codes that price too low before the exactly best code is taken instead (or, where the
 # oracle is not exact and every draw costs a fit, before the run ends).
 _MAX_DRAWS, _MAX_FITS = 256, 16
-_CONSTANT = Stump(0, -np.inf, 1, True, 0)
 
 
 @dataclass(frozen=True)
@@ -118,11 +118,11 @@ class LearnedCode(_Coded):
     def choose(self, prices: Prices, wanted: Wanted) -> Priced:
         """The best hypothesis and code."""
         h, code, edge = prices.learned()
-        a = prices.vectors([Column((_CONSTANT,))])[0]
+        a = prices.vectors([Column((CONSTANT,))])[0]
         constant, bounds = float(np.abs(a).sum()), np.array([edge])
         if constant > wanted.floor and edge - constant <= wanted.slack:
             signs = np.where(a >= 0, 1, -1).astype(np.int8)
-            return Priced((Column((_CONSTANT,), signs),), constant, bounds)
+            return Priced((Column((CONSTANT,), signs),), constant, bounds)
         return Priced((Column((h,), code),) if edge > wanted.floor else (), edge, bounds)
 
 
@@ -173,10 +173,10 @@ class VectorCode:
         """
         found = prices.vector(wanted.taken, wanted.limit)
         edge = found[0][1]
-        (constant,) = lengths(prices.vectors([Column((_CONSTANT,))]))
-        new = all(c.hypotheses[0] != _CONSTANT for c in wanted.taken)
+        (constant,) = lengths(prices.vectors([Column((CONSTANT,))]))
+        new = all(c.hypotheses[0] != CONSTANT for c in wanted.taken)
         if new and constant > wanted.floor and edge - constant <= wanted.slack:
-            return Priced((Column((_CONSTANT,)),), float(constant), prices.lengths)
+            return Priced((Column((CONSTANT,)),), float(constant), prices.lengths)
         level = wanted.floor + 0.5 * max(0.0, edge - wanted.floor)
         columns = tuple(Column((h,)) for h, e in found if e > wanted.floor and e >= level)
         return Priced(columns, edge, prices.lengths)

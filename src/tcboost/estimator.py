@@ -44,7 +44,7 @@ from .correctors import (
 from .losses import LOSSES
 from .margins import Codeword, Margin, Pairwise
 from .model.ensemble import Ensemble
-from .oracles import Column, Stump, make_oracle
+from .oracles import WEAK_LEARNERS, Column, Stump, make_oracle
 from .rows.blocks import LocalRows
 from .theta import (
     PAPER_SEARCH,
@@ -101,7 +101,7 @@ class BoostingClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "weak_learner": [StrOptions({"stump", "lda"}), HasMethods(["fit", "predict"])],
+        "weak_learner": [StrOptions(set(WEAK_LEARNERS)), HasMethods(["fit", "predict"])],
         "max_bins": [
             StrOptions({"auto"}),
             None,
@@ -123,7 +123,7 @@ class BoostingClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            NaN stands for a missing value, which only stumps can take.
+            NaN stands for a missing value, which stumps and their products can take.
         y : array-like of shape (n_samples,)
             The classes, two or more.
         sample_weight : array-like of shape (n_samples,), optional
@@ -480,7 +480,7 @@ class BoostingClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     def feature_importances_(self) -> Vector:
         """Share of each feature in the budget that is used; for stumps only."""
         check_is_fitted(self)
-        if not self._takes_missing():
+        if not isinstance(self.weak_learner, str) or self.weak_learner != "stump":
             raise AttributeError("feature_importances_ needs weak_learner='stump'")
         importances = np.zeros(self.n_features_in_)
         shares = lengths(self.estimator_weights_)
@@ -523,7 +523,7 @@ class BoostingClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         bad, what = np.isinf(X).any(axis=0), "infinity"
         if not bad.any() and not self._takes_missing():
             bad = np.isnan(X).any(axis=0)
-            what = "NaN, which only weak_learner='stump' can take,"
+            what = "NaN, which only the weak learners 'stump' and 'product' can take,"
         if bad.any():
             d = int(np.flatnonzero(bad)[0])
             names = getattr(self, "feature_names_in_", None)
@@ -531,7 +531,7 @@ class BoostingClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             raise ValueError(f"Input X contains {what} in column {d}{name}")
 
     def _takes_missing(self) -> bool:
-        return isinstance(self.weak_learner, str) and self.weak_learner == "stump"
+        return isinstance(self.weak_learner, str) and self.weak_learner != "lda"
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

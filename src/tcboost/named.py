@@ -31,9 +31,10 @@ class AdaBoostMO(BoostingClassifier):
         one-versus-rest, or your own.
     max_iter : int, default=100
         The number of rounds T.
-    weak_learner : {"stump", "lda"} or classifier, default="stump"
-        Decision stumps, searched exactly; Fisher's linear discriminant; or any scikit-learn
-        classifier whose `fit` takes `sample_weight`.
+    weak_learner : {"stump", "product", "lda"} or classifier, default="stump"
+        Decision stumps, searched exactly; products of up to three of them, fitted factor by
+        factor; Fisher's linear discriminant; or any scikit-learn classifier whose `fit` takes
+        `sample_weight`, such as a tree, ``DecisionTreeClassifier(max_depth=2)``.
     max_bins : int, "auto" or None, default="auto"
         Bins of a feature for stumps. None is exact, "auto" exact up to 65,535 distinct values.
     random_state : int, RandomState instance or None, default=None
