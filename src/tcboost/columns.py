@@ -1,8 +1,8 @@
 """Step (2) of Algorithm 3: which column of the problem to add next.
 
-Four kinds of column: one hypothesis for each bit of a fixed code (the MOs), one hypothesis with
-a code column drawn at random (the ECCs), with the code that suits it best, or with a class
-vector that stays free.
+Five kinds of column: one hypothesis for each bit of a fixed code (the MOs), one that needs no
+code, or one hypothesis with a code column drawn at random (the ECCs), with the code that suits
+it best, or with a class vector that stays free.
 """
 
 from __future__ import annotations
@@ -91,9 +91,11 @@ class _Coded:
 class FixedCode(_Coded):
     """One hypothesis for each bit of the coding matrix, equations (13) and (14)."""
 
+    _each = " for every bit of the code"
+
     def __init__(self, oracle: Oracle) -> None:
         self._exact = oracle.exact
-        self.hypothesis_class = f"{oracle.hypothesis_class} for every bit of the code"
+        self.hypothesis_class = oracle.hypothesis_class + self._each
 
     def choose(self, prices: Prices, wanted: Wanted) -> Priced:
         """The best hypothesis of each bit: their edges add up to the best of all tuples."""
@@ -105,6 +107,20 @@ class FixedCode(_Coded):
     def measure(self, A: Vector) -> Vector:
         """A column of the optimum has the best hypothesis of every bit."""
         return np.abs(A)
+
+
+class Uncoded(FixedCode):
+    """One hypothesis that tells all classes apart, as in SAMME."""
+
+    _each = ""
+
+    def choose(self, prices: Prices, wanted: Wanted) -> Priced:
+        """If it has to price above others and does not, then another one, as of drawn codes."""
+        for _ in range(_MAX_FITS if wanted.floor > 0 else 1):
+            priced = super().choose(prices, wanted)
+            if priced.columns:
+                break
+        return priced
 
 
 class LearnedCode(_Coded):

@@ -44,7 +44,7 @@ from .correctors import (
 from .losses import LOSSES
 from .margins import Codeword, Margin, Pairwise
 from .model.ensemble import Ensemble
-from .oracles import WEAK_LEARNERS, Column, Stump, make_oracle
+from .oracles import Column, Stump, make_oracle
 from .rows.blocks import LocalRows
 from .theta import (
     PAPER_SEARCH,
@@ -58,6 +58,7 @@ from .theta import (
 
 Vector = NDArray[np.float64]
 
+_WEAK_LEARNERS = {"stump", "product", "lda"}
 _PATH_TOL = 3e-2  # of the fits that only serve to choose theta
 
 
@@ -73,6 +74,8 @@ class BoostingClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
     loss: str = "exponential"
     ridge: float | str = 0.0
+    coefficient: str = "error"
+    variant: str = "samme"
     class_weight: Any = None
     coding: Any
     max_iter: int
@@ -101,7 +104,7 @@ class BoostingClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "weak_learner": [StrOptions(set(WEAK_LEARNERS)), HasMethods(["fit", "predict"])],
+        "weak_learner": [StrOptions(_WEAK_LEARNERS), HasMethods(["fit", "predict"])],
         "max_bins": [
             StrOptions({"auto"}),
             None,
@@ -218,7 +221,7 @@ class BoostingClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         """Hashes of what a warm start must find unchanged."""
         key = self.get_params(deep=False)
         for name in ("max_iter", "n_jobs", "verbose"):
-            del key[name]
+            key.pop(name, None)
         key["X, y or sample_weight"] = rows.X, rows.y, rows.weight, self.classes_
         return {name: joblib.hash(value) for name, value in key.items()}
 
@@ -238,7 +241,8 @@ class BoostingClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             raise ValueError(f"ridge={self.ridge} needs coding='vector', not {self.coding!r}")
         if self._stage_wise:
             task = self._task(rows, seed)
-            corrector = StageWise(task.margin, rows.y, rows.weight)
+            pseudo_loss = self.coefficient == "pseudo-loss" or self.variant == "m2"
+            corrector = StageWise(task.margin, rows.y, rows.weight, pseudo_loss)
             return Run(task, corrector, self.verbose, held_out)
         theta = self.theta
         if theta == "stagewise":
@@ -332,7 +336,7 @@ class BoostingClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             self.coding_matrix_ = coding_matrix(self.coding, len(self.classes_))
         elif model.w.ndim == 2:
             self.coding_matrix_ = model.w.T
-        else:
+        elif self.coding is not None:
             codes = np.array([c.code for c in model.columns], dtype=np.int8)
             self.coding_matrix_ = codes.reshape(-1, len(self.classes_)).T
         if not run.corrector.solved and not run.corrector.done(run.certificate.gap):
@@ -465,7 +469,8 @@ class BoostingClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n_samples, n_margins)
-            One a bit of the code (the MOs), or one a class but its own, in ascending order.
+            One a bit of the code (the MOs), one a class but its own, in ascending order, or
+            a single one (SAMME).
         """
         features, y = self._features(X), column_or_1d(y)
         check_consistent_length(features, y)
@@ -515,7 +520,7 @@ class BoostingClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
     def _ensemble(self) -> Ensemble:
         n_classes = len(self.classes_)
-        margin = Pairwise(n_classes) if self._pairwise else Codeword(self.coding_matrix_)
+        margin = self._margin(n_classes) if self._pairwise else Codeword(self.coding_matrix_)
         return Ensemble(self.estimators_, self.estimator_weights_, margin)
 
     def _check_values(self, X: Vector) -> None:

@@ -143,6 +143,9 @@ class AdaBoostECC(BoostingClassifier):
         stump has the largest edge of all.
     max_iter : int, default=100
         The number of rounds T.
+    coefficient : {"error", "pseudo-loss"}, default="error"
+        ``1/4 ln((1 - e) / e)`` with e the weighted error, or with the pseudo-loss, as in
+        AdaBoost.OC: two classes that the code does not tell apart are half an error.
     random_state : int, RandomState instance or None, default=None
         Seed of the code draws.
 
@@ -165,6 +168,7 @@ class AdaBoostECC(BoostingClassifier):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **BoostingClassifier._parameter_constraints,
         **_CODE_COLUMN,
+        "coefficient": [StrOptions({"error", "pseudo-loss"})],
     }
 
     def __init__(
@@ -172,6 +176,7 @@ class AdaBoostECC(BoostingClassifier):
         coding: Any = "random",
         max_iter: int = 100,
         *,
+        coefficient: str = "error",
         weak_learner: Any = "stump",
         max_bins: int | str | None = "auto",
         random_state: Any = None,
@@ -184,6 +189,7 @@ class AdaBoostECC(BoostingClassifier):
     ) -> None:
         self.coding = coding
         self.max_iter = max_iter
+        self.coefficient = coefficient
         self.weak_learner = weak_learner
         self.max_bins = max_bins
         self.random_state = random_state

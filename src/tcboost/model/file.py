@@ -37,6 +37,7 @@ _PARAMETERS = (
     "theta",
     "tol",
     "random_state",
+    "coefficient",
 )
 
 
@@ -67,7 +68,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     if not isinstance(getattr(model, "certificate_", None), Certificate):
         check_is_fitted(model)
         raise ValueError(f"model must be an estimator of this package, got {model!r}")
-    arrays: dict[str, Any] = _columns_to_arrays(model.estimators_)
+    arrays: dict[str, Any] = _columns_to_arrays(model.estimators_, model.coding is not None)
     arrays["w"], arrays["M"] = model.estimator_weights_, model.coding_matrix_
     arrays["classes"] = _plain(model.classes_, "classes")
     if hasattr(model, "feature_names_in_"):
@@ -175,10 +176,10 @@ def _plain(values: NDArray[Any], what: str) -> NDArray[Any]:
     return values
 
 
-def _columns_to_arrays(columns: list[Column]) -> dict[str, NDArray[Any]]:
+def _columns_to_arrays(columns: list[Column], coded: bool) -> dict[str, NDArray[Any]]:
     hypotheses: list[list[Any]] = [list(c.hypotheses) for c in columns]
     kinds = {type(h) for row in hypotheses for h in row}
-    if len(kinds) > 1 or not kinds <= {Stump, Product, Discriminant}:
+    if not coded or len(kinds) > 1 or not kinds <= {Stump, Product, Discriminant}:
         raise ValueError(
             "a model file holds stumps, their products or linear discriminants; a model whose "
             "weak_learner is another classifier can be pickled instead"
@@ -197,8 +198,7 @@ def _columns_to_arrays(columns: list[Column]) -> dict[str, NDArray[Any]]:
 def _columns_from_arrays(arrays: dict[str, NDArray[Any]], pairwise: bool) -> list[Column]:
     columns = []
     for t in range(len(arrays["w"])):
-        of_one = len(arrays["sign"][t])
-        hypotheses = tuple(_hypothesis(arrays, (t, l)) for l in range(of_one))
+        hypotheses = tuple(_hypothesis(arrays, (t, l)) for l in range(len(arrays["sign"][t])))
         coded = pairwise and arrays["w"].ndim == 1
         columns.append(Column(hypotheses, arrays["M"][:, t] if coded else None))
     return columns

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,14 +9,15 @@ import numpy as np
 from ..rows.blocks import LocalRows
 from .base import Column, Hypothesis, Oracle, Prices
 from .fitted import ClassifierOracle, Discriminant, LDAOracle
+from .multiclass import MulticlassOracle
 from .product import Product, ProductOracle
 from .stump import Stump, StumpOracle
 
 __all__ = [
-    "WEAK_LEARNERS",
     "Column",
     "Discriminant",
     "Hypothesis",
+    "MulticlassOracle",
     "Oracle",
     "Prices",
     "Product",
@@ -25,15 +25,11 @@ __all__ = [
     "make_oracle",
 ]
 
-WEAK_LEARNERS: dict[str, Callable[[LocalRows], Oracle]] = {
-    "stump": StumpOracle,
-    "product": ProductOracle,
-    "lda": LDAOracle,
-}
-
 
 def make_oracle(weak_learner: Any, rows: LocalRows, rng: np.random.RandomState) -> Oracle:
     """The oracle of the parameter `weak_learner`."""
     if isinstance(weak_learner, str):
-        return WEAK_LEARNERS[weak_learner](rows)
+        if weak_learner == "product":
+            return ProductOracle(rows)
+        return StumpOracle(rows) if weak_learner == "stump" else LDAOracle(rows)
     return ClassifierOracle(rows, weak_learner, rng)

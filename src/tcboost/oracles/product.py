@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..rows.blocks import LocalRows
 from .base import Hypothesis, Vector
-from .fitted import FittedPrices, _FittedOracle
+from .fitted import _FittedOracle
 from .stump import CONSTANT, Stump, StumpOracle
 
 N_FACTORS = 3  # the constant stump is a factor, too: a product may have fewer
@@ -32,28 +32,16 @@ class ProductOracle(_FittedOracle):
 
     def __init__(self, rows: LocalRows) -> None:
         super().__init__(rows)
-        self.stumps = StumpOracle(rows)
-        self.hypothesis_class = f"products of {N_FACTORS} {self.stumps.hypothesis_class}"
+        self._stumps = StumpOracle(rows)
+        self.hypothesis_class = f"products of {N_FACTORS} {self._stumps.hypothesis_class}"
 
-    def price(self, rows: LocalRows, V: NDArray[np.int64]) -> ProductPrices:
-        """Prepare to fit one product for each column of weights."""
-        return ProductPrices(self, V)
-
-
-class ProductPrices(FittedPrices):
-    """Prices by alternating over the factors, from products of constants."""
-
-    _oracle: ProductOracle
-
-    def best(self, W: NDArray[Any] | None) -> list[tuple[Hypothesis, float]]:
+    def best(self, V: NDArray[Any]) -> list[tuple[Hypothesis, float]]:
         """One product for each column v; its edge is at least that of the best stump.
 
         With all factors but one fixed the edge is ``sum_i (v_i prod_others(x_i)) stump(x_i)``,
         so the best stump for v times the others is the best factor. The first one is found
         beside constants, and no edge ever falls.
         """
-        oracle, rows = self._oracle, self._oracle._rows
-        V = self._V if W is None else self._V @ W.astype(np.int64)
         factors = [[CONSTANT] * N_FACTORS for _ in V.T]
         outputs = np.ones((N_FACTORS, *V.shape), dtype=np.int8)
         edges = V.sum(axis=0).astype(float)
@@ -62,9 +50,9 @@ class ProductPrices(FittedPrices):
             growing = False
             for k in range(N_FACTORS):
                 others = outputs.prod(axis=0, dtype=np.int8) * outputs[k]  # +-1: twice is none
-                found = oracle.stumps.price(rows, V * others).best(None)
+                found = self._stumps.price(self._rows, V * others).best(None)
                 for l, (h, edge) in enumerate(found):
                     if edge > edges[l]:
                         factors[l][k], edges[l], growing = h, edge, True
-                        outputs[k, :, l] = h.predict(rows.X)
+                        outputs[k, :, l] = h.predict(self._rows.X)
         return [(Product(tuple(f)), float(e)) for f, e in zip(factors, edges, strict=True)]
