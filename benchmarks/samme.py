@@ -1,8 +1,8 @@
 """Training loss of totally corrective SAMME less that of stage-wise SAMME, at equal rounds.
 
 Both have the same weak learner, trees of depth 1 or 2, and the same sum of coefficients, that
-of the stage-wise run. The loss is ``log mean exp(-margin)``; a difference below 0 is in favour of
-the totally corrective one, whose rounds may be fewer. Errors are those of the training rows.
+of the stage-wise run. The loss is ``log mean exp(-margin)``; a difference below 0 is in favour
+of the totally corrective one, whose rounds may be fewer. Errors are those of the training rows.
 
     python benchmarks/samme.py [--rounds T ...] [--seeds N]
 """

@@ -68,8 +68,8 @@ class AdaBoostSAMME(_Multiclass):
 
     Notes
     -----
-    The other parameters and the attributes are those of `AdaBoostMO`; there is no code. The
-    certificate is infinite. A model can be pickled, but not saved to a model file.
+    From `random_state` on the parameters are those of `AdaBoostMO`, and so are the attributes,
+    without a code. The gap is infinite. A model can be pickled, but not saved to a model file.
 
     Examples
     --------
