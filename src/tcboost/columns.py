@@ -115,7 +115,7 @@ class Uncoded(FixedCode):
     _each = ""
 
     def choose(self, prices: Prices, wanted: Wanted) -> Priced:
-        """If it has to price above others and does not, then another one, as of drawn codes."""
+        """Fitted again where it must price above others and does not, as codes are drawn."""
         for _ in range(_MAX_FITS if wanted.floor > 0 else 1):
             priced = super().choose(prices, wanted)
             if priced.columns:

@@ -45,8 +45,8 @@ class Fitted:
         return (self.sign * np.asarray(self.classifier.predict(X))).astype(np.int8)
 
 
-class _FittedOracle:
-    """What the two have in common: one fit for each column of weights."""
+class FittedOracle:
+    """What they have in common: no bound, and one fit for each column of weights."""
 
     exact = False
 
@@ -85,7 +85,7 @@ class _FittedOracle:
         return [self._outputs[id(column)][1] for column in columns]
 
 
-class LDAOracle(_FittedOracle):
+class LDAOracle(FittedOracle):
     """Fisher's linear discriminant, weighted, cut where the weighted error is least."""
 
     hypothesis_class = "linear discriminants"
@@ -120,7 +120,7 @@ class LDAOracle(_FittedOracle):
         return Discriminant(coef, threshold, sign)
 
 
-class ClassifierOracle(_FittedOracle):
+class ClassifierOracle(FittedOracle):
     """Any scikit-learn classifier that takes `sample_weight`."""
 
     def __init__(self, rows: LocalRows, estimator: Any, rng: np.random.RandomState) -> None:
@@ -152,7 +152,7 @@ class ClassifierOracle(_FittedOracle):
 class FittedPrices:
     """Prices by fitting: the edge is that of the fitted hypothesis, with no claim beyond it."""
 
-    def __init__(self, oracle: _FittedOracle, V: NDArray[np.int64]) -> None:
+    def __init__(self, oracle: FittedOracle, V: NDArray[np.int64]) -> None:
         self._oracle, self._V = oracle, V
 
     def best(self, W: NDArray[Any] | None) -> list[tuple[Hypothesis, float]]:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..rows.blocks import LocalRows
 from .base import Hypothesis, Vector
-from .fitted import _FittedOracle
+from .fitted import FittedOracle
 from .stump import CONSTANT, Stump, StumpOracle
 
 N_FACTORS = 3  # the constant stump is a factor, too: a product may have fewer
@@ -27,7 +27,7 @@ class Product:
         return np.prod([h.predict(X) for h in self.factors], axis=0, dtype=np.int8)
 
 
-class ProductOracle(_FittedOracle):
+class ProductOracle(FittedOracle):
     """Products of stumps. Each factor is searched exactly, the product as a whole is not."""
 
     def __init__(self, rows: LocalRows) -> None:
