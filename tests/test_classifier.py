@@ -38,7 +38,10 @@ OBVIOUS = [
 
 
 @parametrize_with_checks(
-    [cls() for cls in ALL] + [cls(weak_learner="lda") for cls in ALL] + OBVIOUS
+    [cls() for cls in ALL]
+    + [cls(weak_learner="lda") for cls in ALL]
+    + [cls(weak_learner="product", max_iter=20) for cls in ALL]
+    + OBVIOUS
 )
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
@@ -54,7 +57,9 @@ def test_scikit_learn_checks_with_any_weak_learner(cls, learner):
 
 
 @pytest.mark.parametrize("cls", ALL)
-@pytest.mark.parametrize("learner", ["stump", "lda", DecisionTreeClassifier(max_depth=2)])
+@pytest.mark.parametrize(
+    "learner", ["stump", "product", "lda", DecisionTreeClassifier(max_depth=2)]
+)
 def test_every_algorithm_with_every_weak_learner(cls, learner):
     model = cls(weak_learner=learner, max_iter=15, random_state=0).fit(*IRIS)
     assert model.score(*IRIS) >= 0.96

@@ -27,6 +27,14 @@ def test_the_readme_prints_what_it_says(tmp_path, monkeypatch):
     assert (tmp_path / "wine.tcb").exists()
 
 
+def test_the_examples_of_the_relatives_hold():
+    text = (ROOT / "docs" / "relatives.md").read_text()
+    examples = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    assert len(examples) == 4
+    for code in examples:
+        exec(code, {})
+
+
 def test_the_demo_runs(tmp_path):
     figure = tmp_path / "demo.png"
     command = [sys.executable, ROOT / "examples" / "demo.py", "--rounds", "12"]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from reference import algorithms as ref
 from tcboost.coding import ecoc, one_vs_rest
 from tcboost.losses import softmax_weights
-from tcboost.margins import Codeword, Pairwise
+from tcboost.margins import AgainstAll, Codeword, Pairwise
 
 
 def exponential(z, log_s):
@@ -19,12 +19,15 @@ def make(kind, n_classes):
     """A margin and the number of outputs it takes."""
     if kind == "pairwise":
         return Pairwise(n_classes), n_classes
+    if kind in ("samme", "m1"):
+        return AgainstAll(n_classes, 1.0 if kind == "m1" else 1 / (n_classes - 1)), n_classes
     M = ecoc(n_classes) if kind == "ecoc" else one_vs_rest(n_classes)
     return Codeword(M), M.shape[1]
 
 
 KINDS = ["pairwise", "ecoc", "ovr"]
 CASES = [(kind, C) for kind in KINDS for C in (2, 3, 5)]
+ALL = CASES + [(kind, C) for kind in ("samme", "m1") for C in (2, 3, 5)]
 
 
 def labels(n, n_classes, seed=0):
@@ -62,7 +65,7 @@ def test_codeword_margins_are_those_of_the_paper(C, code):
     np.testing.assert_array_equal(rho, ref.rho_mo(X, y, M, stumps))
 
 
-@pytest.mark.parametrize(("kind", "C"), CASES)
+@pytest.mark.parametrize(("kind", "C"), ALL)
 def test_width(kind, C):
     margin, n_outputs = make(kind, C)
     outputs = np.ones((C, n_outputs), dtype=np.int8)
@@ -131,7 +134,7 @@ def test_codeword_adjoint_by_hand():
     np.testing.assert_array_equal(V, [[-5, -7], [1, -2], [10, 20]])
 
 
-@pytest.mark.parametrize(("kind", "C"), CASES)
+@pytest.mark.parametrize(("kind", "C"), ALL)
 def test_gradient_of_the_loss_in_the_outputs(kind, C):
     margin, n_outputs = make(kind, C)
     rng = np.random.default_rng(C)
@@ -172,11 +175,11 @@ def test_wrong_is_where_the_largest_score_is_another_class(kind, C, ties):
         assert (top.sum(axis=1) > 1).any()
 
 
-@pytest.mark.parametrize(("kind", "C"), CASES)
+@pytest.mark.parametrize(("kind", "C"), ALL)
 def test_scores(kind, C):
     margin, n_outputs = make(kind, C)
     F = np.random.default_rng(C).integers(-9, 9, size=(10, n_outputs)).astype(float)
-    M = np.eye(C) if kind == "pairwise" else margin.M
+    M = getattr(margin, "M", np.eye(C))
     expected = [[sum(M[c] * f) for c in range(C)] for f in F]
     np.testing.assert_array_equal(margin.scores(F), expected)
 

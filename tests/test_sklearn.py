@@ -81,7 +81,7 @@ def test_stages_of_a_model_from_a_file(cls, tmp_path):
             next(again.staged_predict(IRIS[0]))
 
 
-@pytest.mark.parametrize("learner", ["stump", "lda", DecisionTreeClassifier(max_depth=1)])
+@pytest.mark.parametrize("learner", ["stump", "product", DecisionTreeClassifier(max_depth=1)])
 @pytest.mark.parametrize("cls", PAPER)
 def test_margins_are_those_of_the_paper(cls, learner):
     X, y = WINE
@@ -371,7 +371,7 @@ WARM = [small(cls, warm_start=True) for cls in ALL] + [
 WARM += [
     small(cls, warm_start=True, weak_learner=learner)
     for cls in PAPER
-    for learner in ("lda", DecisionTreeClassifier(max_depth=2, max_features=1))
+    for learner in ("product", "lda", DecisionTreeClassifier(max_depth=2, max_features=1))
 ]
 
 

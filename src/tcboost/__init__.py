@@ -2,17 +2,19 @@
 
 from ._version import __version__
 from .classifier import TCBoostClassifier
-from .correctors import MasterSolution, solve_master
+from .correctors import solve_master
 from .model import load, save
 from .named import AdaBoostECC, AdaBoostMO, MultiBoostECC, MultiBoostMO
 from .path import plot_theta_path, theta_path
+from .relatives import AdaBoostSAMME, MultiBoostSAMME
 
 __all__ = [
     "AdaBoostECC",
     "AdaBoostMO",
-    "MasterSolution",
+    "AdaBoostSAMME",
     "MultiBoostECC",
     "MultiBoostMO",
+    "MultiBoostSAMME",
     "TCBoostClassifier",
     "__version__",
     "load",

@@ -15,12 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .certificate import Certificate, Certifier, certificate
-from .columns import CONSTANT, Chooser, Priced, Wanted
+from .columns import Chooser, Priced, Wanted
 from .correctors import BallCorrective, Budget, Corrector, TotallyCorrective, lengths
 from .losses import DualWeights, Loss
 from .margins import Margin
 from .model.ensemble import Ensemble
-from .oracles import Column, Oracle
+from .oracles import Column, MulticlassOracle, Oracle
+from .oracles.stump import CONSTANT
 from .rows.blocks import LocalRows
 
 Vector = NDArray[np.float64]
@@ -35,6 +36,13 @@ class Task:
     loss: Loss
     oracle: Oracle
     chooser: Chooser
+
+    def wrong(self, z: Vector, columns: list[Column], w: Vector) -> NDArray[np.bool_]:
+        """Which rows are misclassified: by their margins, or by scores if these do not tell."""
+        if isinstance(self.oracle, MulticlassOracle):
+            F = sum(a * o for a, o in zip(w, self.oracle.outputs(columns), strict=True))
+            return self.margin.scores(np.asarray(F)).argmax(axis=1) != self.rows.y
+        return self.margin.wrong(z, self.rows.y)
 
 
 @dataclass(frozen=True)
@@ -115,7 +123,7 @@ class Run:
                 self.paused = deepcopy(self, {id(thing): thing for thing in shared})
             dual, g, priced = self._price(min(room, corrector.batch()))
             if len(history) < len(history.edges) and not draft:
-                history.record(task, corrector, self.certificate, g)
+                history.record(self, g)
                 if self.held_out:
                     history.validation_loss.append(self.held_out.loss(task, columns, self.w))
                     if len(history) - history.best >= self.held_out.patience:
@@ -261,16 +269,14 @@ class History:
         """The round of least validation loss, counted from one; 0 if there is none."""
         return 1 + int(np.argmin(self.validation_loss)) if self.validation_loss else 0
 
-    def record(
-        self, task: Task, corrector: Corrector, certificate: Certificate, g: Vector
-    ) -> None:
+    def record(self, run: Run, g: Vector) -> None:
         """Take down the state after a round, under the dual weights that follow from it."""
-        z, used = corrector.z, lengths(corrector.w)
-        wrong = task.margin.wrong(z, task.rows.y)
+        z, used, certificate = run.corrector.z, lengths(run.w), run.certificate
+        wrong = run.task.wrong(z, run.columns, run.w)
         inner_products = lengths(g)
         entry = {
             "loss": certificate.primal,
-            "train_error": float(task.rows.weight @ wrong),
+            "train_error": float(run.task.rows.weight @ wrong),
             "min_margin": float(z.min()) / max(float(used.sum()), 1e-300),
             "r": max(0.0, float(inner_products.max())),
             "gap": certificate.gap,
@@ -278,7 +284,7 @@ class History:
         }
         self._rounds.append(entry)
         self._inner_products.append(inner_products)
-        self.weights.append(corrector.w.copy())
+        self.weights.append(run.w.copy())
         self.certificates.append(certificate)
         t = len(self._rounds)
         if self.verbose > 1 or (self.verbose == 1 and (t <= 3 or t % 10 == 0)):

@@ -1,8 +1,8 @@
 """Step (2) of Algorithm 3: which column of the problem to add next.
 
-Four kinds of column: one hypothesis for each bit of a fixed code (the MOs), one hypothesis with
-a code column drawn at random (the ECCs), with the code that suits it best, or with a class
-vector that stays free.
+Five kinds of column: one hypothesis for each bit of a fixed code (the MOs), one that needs no
+code, or one hypothesis with a code column drawn at random (the ECCs), with the code that suits
+it best, or with a class vector that stays free.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 
 from .coding import draw_code
 from .correctors.base import lengths
-from .oracles import Column, Oracle, Prices, Stump
+from .oracles import Column, Oracle, Prices
+from .oracles.stump import CONSTANT
 
 Vector = NDArray[np.float64]
 
 # Drawn codes that price too low before the exactly best code is taken instead (or, where the
 # oracle is not exact and every draw costs a fit, before the run ends).
 _MAX_DRAWS, _MAX_FITS = 256, 16
-CONSTANT = Stump(0, -np.inf, 1, True, 0)
 
 
 @dataclass(frozen=True)
@@ -92,9 +92,11 @@ class _Coded:
 class FixedCode(_Coded):
     """One hypothesis for each bit of the coding matrix, equations (13) and (14)."""
 
+    _each = " for every bit of the code"
+
     def __init__(self, oracle: Oracle) -> None:
         self._exact = oracle.exact
-        self.hypothesis_class = f"{oracle.hypothesis_class} for every bit of the code"
+        self.hypothesis_class = oracle.hypothesis_class + self._each
 
     def choose(self, prices: Prices, wanted: Wanted) -> Priced:
         """The best hypothesis of each bit: their edges add up to the best of all tuples."""
@@ -106,6 +108,20 @@ class FixedCode(_Coded):
     def measure(self, A: Vector) -> Vector:
         """A column of the optimum has the best hypothesis of every bit."""
         return np.abs(A)
+
+
+class Uncoded(FixedCode):
+    """One hypothesis that tells all classes apart, as in SAMME."""
+
+    _each = ""
+
+    def choose(self, prices: Prices, wanted: Wanted) -> Priced:
+        """Fitted again where it must price above others and does not, as codes are drawn."""
+        for _ in range(_MAX_FITS if wanted.floor > 0 else 1):
+            priced = super().choose(prices, wanted)
+            if priced.columns:
+                break
+        return priced
 
 
 class LearnedCode(_Coded):

@@ -59,6 +59,7 @@ from .theta import (
 
 Vector = NDArray[np.float64]
 
+_WEAK_LEARNERS = {"stump", "product", "lda"}
 _PATH_TOL = 3e-2  # of the fits that only serve to choose theta
 
 
@@ -74,6 +75,8 @@ class BoostingClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
     loss: str = "exponential"
     ridge: float | str = 0.0
+    coefficient: str = "error"
+    variant: str = "samme"
     class_weight: Any = None
     coding: Any
     max_iter: int
@@ -102,7 +105,7 @@ class BoostingClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "weak_learner": [StrOptions({"stump", "lda"}), HasMethods(["fit", "predict"])],
+        "weak_learner": [StrOptions(_WEAK_LEARNERS), HasMethods(["fit", "predict"])],
         "max_bins": [
             StrOptions({"auto"}),
             None,
@@ -124,7 +127,7 @@ class BoostingClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            NaN stands for a missing value, which only stumps can take.
+            NaN stands for a missing value, which stumps and their products can take.
         y : array-like of shape (n_samples,)
             The classes, two or more.
         sample_weight : array-like of shape (n_samples,), optional
@@ -219,7 +222,7 @@ class BoostingClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         """Hashes of what a warm start must find unchanged."""
         key = self.get_params(deep=False)
         for name in ("max_iter", "n_jobs", "verbose"):
-            del key[name]
+            key.pop(name, None)
         key["X, y or sample_weight"] = rows.X, rows.y, rows.weight, self.classes_
         return {name: joblib.hash(value) for name, value in key.items()}
 
@@ -239,7 +242,8 @@ class BoostingClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             raise ValueError(f"ridge={self.ridge} needs coding='vector', not {self.coding!r}")
         if self._stage_wise:
             task = self._task(rows, seed)
-            corrector = StageWise(task.margin, rows.y, rows.weight)
+            pseudo_loss = self.coefficient == "pseudo-loss" or self.variant == "m2"
+            corrector = StageWise(task.margin, rows.y, rows.weight, pseudo_loss)
             return Run(task, corrector, self.verbose, held_out)
         theta = self.theta
         if theta == "stagewise":
@@ -336,7 +340,7 @@ class BoostingClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             self.coding_matrix_ = coding_matrix(self.coding, len(self.classes_))
         elif model.w.ndim == 2:
             self.coding_matrix_ = model.w.T
-        else:
+        elif self.coding is not None:
             codes = np.array([c.code for c in model.columns], dtype=np.int8)
             self.coding_matrix_ = codes.reshape(-1, len(self.classes_)).T
         if not run.corrector.solved and not run.corrector.done(run.certificate.gap):
@@ -469,7 +473,8 @@ class BoostingClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n_samples, n_margins)
-            One a bit of the code (the MOs), or one a class but its own, in ascending order.
+            One a bit of the code (the MOs), one a class but its own, in ascending order, or
+            a single one (SAMME).
         """
         features, y = self._features(X), column_or_1d(y)
         check_consistent_length(features, y)
@@ -484,7 +489,7 @@ class BoostingClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     def feature_importances_(self) -> Vector:
         """Share of each feature in the budget that is used; for stumps only."""
         check_is_fitted(self)
-        if not self._takes_missing():
+        if not isinstance(self.weak_learner, str) or self.weak_learner != "stump":
             raise AttributeError("feature_importances_ needs weak_learner='stump'")
         importances = np.zeros(self.n_features_in_)
         shares = lengths(self.estimator_weights_)
@@ -519,7 +524,7 @@ class BoostingClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
     def _ensemble(self) -> Ensemble:
         n_classes = len(self.classes_)
-        margin = Pairwise(n_classes) if self._pairwise else Codeword(self.coding_matrix_)
+        margin = self._margin(n_classes) if self._pairwise else Codeword(self.coding_matrix_)
         return Ensemble(self.estimators_, self.estimator_weights_, margin)
 
     def _check_values(self, X: Vector) -> None:
@@ -527,7 +532,7 @@ class BoostingClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         bad, what = np.isinf(X).any(axis=0), "infinity"
         if not bad.any() and not self._takes_missing():
             bad = np.isnan(X).any(axis=0)
-            what = "NaN, which only weak_learner='stump' can take,"
+            what = "NaN, which only the weak learners 'stump' and 'product' can take,"
         if bad.any():
             d = int(np.flatnonzero(bad)[0])
             names = getattr(self, "feature_names_in_", None)
@@ -535,7 +540,7 @@ class BoostingClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             raise ValueError(f"Input X contains {what} in column {d}{name}")
 
     def _takes_missing(self) -> bool:
-        return isinstance(self.weak_learner, str) and self.weak_learner == "stump"
+        return isinstance(self.weak_learner, str) and self.weak_learner != "lda"
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

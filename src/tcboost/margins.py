@@ -22,6 +22,7 @@ class Margin(Protocol):
     n_outputs: int
     spread: float  # the sum of |V| for a sum of |u| of one, at the most
     per_score: float  # margin between two classes, for a difference of one in their scores
+    against: float  # how large a wrong margin is, where a right one is one
 
     def apply(self, outputs: NDArray[Any], y: Labels) -> NDArray[Any]:
         """Margins (rows, width) of the outputs."""
@@ -33,7 +34,7 @@ class Margin(Protocol):
         """Class scores (rows, classes) of the outputs; the largest is the prediction."""
 
     def wrong(self, z: NDArray[Any], y: Labels) -> NDArray[np.bool_]:
-        """Which rows are misclassified, from their margins z."""
+        """Which rows are misclassified, from their margins z, if these tell."""
 
 
 class Codeword:
@@ -41,6 +42,8 @@ class Codeword:
 
     The loss is equation (3) of the paper, the margin of a row (23), the prediction (1).
     """
+
+    against = 1.0
 
     def __init__(self, M: NDArray[np.int8]) -> None:
         self.M = M
@@ -77,6 +80,8 @@ class Pairwise:
     The loss is equation (18), the margin of a row (17), the prediction (2).
     """
 
+    against = 1.0
+
     def __init__(self, n_classes: int) -> None:
         self.width, self.n_outputs, self.per_score = n_classes - 1, n_classes, 1.0
         self.spread = 2.0
@@ -102,3 +107,37 @@ class Pairwise:
     def wrong(self, z: NDArray[Any], y: Labels) -> NDArray[np.bool_]:
         """Where another class scores higher, or as high with a smaller index."""
         return ((z < 0) | ((z == 0) & (self._others[y] < y[:, None]))).any(axis=1)
+
+
+class AgainstAll:
+    """One margin a row, ``rho_i = o_y(x_i) - share sum_{c != y_i} o_c(x_i)``, as in SAMME.
+
+    Outputs are one-hot: 1 for the class that a hypothesis says, 0 for the others. SAMME's loss
+    is ``exp(-Y_i . f(x_i) / C)``, with 1 and -1/(C-1) in Y_i and in the hypotheses g of f. As
+    Y_i sums to zero and ``g = (C o - 1) / (C - 1)``, that is ``Y_i . g / C = rho_i / (C - 1)``
+    for the share 1/(C-1). A share of 1 makes margins of -1 and +1: AdaBoost.M1.
+    """
+
+    def __init__(self, n_classes: int, share: float) -> None:
+        self.width, self.n_outputs, self.against = 1, n_classes, share
+        self.spread = 1.0 + share * (n_classes - 1)
+        self.per_score = (1.0 + share) / 2.0  # as the outputs sum to a constant
+
+    def apply(self, outputs: NDArray[Any], y: Labels) -> NDArray[Any]:
+        """Margins (rows, 1)."""
+        own = np.take_along_axis(outputs, y[:, None], axis=1)
+        return own - self.against * (outputs.sum(axis=1, keepdims=True) - own)
+
+    def adjoint(self, u: NDArray[Any], y: Labels) -> NDArray[Any]:
+        """``V_ic = u_i`` for the class c = y_i, ``-share u_i`` for the others."""
+        V = np.repeat(-self.against * u, self.n_outputs, axis=1)
+        np.put_along_axis(V, y[:, None], u.astype(float), axis=1)
+        return V
+
+    def scores(self, outputs: NDArray[Any]) -> NDArray[Any]:
+        """The outputs are the class scores."""
+        return outputs
+
+    def wrong(self, z: NDArray[Any], y: Labels) -> NDArray[np.bool_]:
+        """One margin does not tell which class scores highest."""
+        raise NotImplementedError

@@ -31,9 +31,10 @@ class AdaBoostMO(BoostingClassifier):
         one-versus-rest, or your own.
     max_iter : int, default=100
         The number of rounds T.
-    weak_learner : {"stump", "lda"} or classifier, default="stump"
-        Decision stumps, searched exactly; Fisher's linear discriminant; or any scikit-learn
-        classifier whose `fit` takes `sample_weight`.
+    weak_learner : {"stump", "product", "lda"} or classifier, default="stump"
+        Decision stumps, searched exactly; products of up to three of them, fitted factor by
+        factor; Fisher's linear discriminant; or any scikit-learn classifier whose `fit` takes
+        `sample_weight`, such as a tree, ``DecisionTreeClassifier(max_depth=2)``.
     max_bins : int, "auto" or None, default="auto"
         Bins of a feature for stumps. None is exact, "auto" exact up to 65,535 distinct values.
     random_state : int, RandomState instance or None, default=None
@@ -142,6 +143,9 @@ class AdaBoostECC(BoostingClassifier):
         stump has the largest edge of all.
     max_iter : int, default=100
         The number of rounds T.
+    coefficient : {"error", "pseudo-loss"}, default="error"
+        ``1/4 ln((1 - e) / e)`` with e the weighted error, or with the pseudo-loss, as in
+        AdaBoost.OC: two classes that the code does not tell apart are half an error.
     random_state : int, RandomState instance or None, default=None
         Seed of the code draws.
 
@@ -164,6 +168,7 @@ class AdaBoostECC(BoostingClassifier):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **BoostingClassifier._parameter_constraints,
         **_CODE_COLUMN,
+        "coefficient": [StrOptions({"error", "pseudo-loss"})],
     }
 
     def __init__(
@@ -171,6 +176,7 @@ class AdaBoostECC(BoostingClassifier):
         coding: Any = "random",
         max_iter: int = 100,
         *,
+        coefficient: str = "error",
         weak_learner: Any = "stump",
         max_bins: int | str | None = "auto",
         random_state: Any = None,
@@ -183,6 +189,7 @@ class AdaBoostECC(BoostingClassifier):
     ) -> None:
         self.coding = coding
         self.max_iter = max_iter
+        self.coefficient = coefficient
         self.weak_learner = weak_learner
         self.max_bins = max_bins
         self.random_state = random_state

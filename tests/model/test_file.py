@@ -78,14 +78,14 @@ def assert_same_model(model, again, X):
 # ---------------------------------------------------------------- there and back
 
 
-@pytest.mark.parametrize("weak_learner", ["stump", "lda"])
+@pytest.mark.parametrize("weak_learner", ["stump", "product", "lda"])
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_round_trip(estimator, weak_learner, tmp_path):
     X, y = iris()
     model = estimator(max_iter=6, weak_learner=weak_learner, random_state=0).fit(X, y)
     again = through_file(model, tmp_path)
     assert_same_model(model, again, new_rows())
-    assert np.isinf(again.certificate_.gap) == (weak_learner == "lda")
+    assert np.isinf(again.certificate_.gap) == (weak_learner != "stump")
     assert again.score(X, y) == model.score(X, y) > 0.8
     # It can be saved again, and fitted again.
     assert_same_model(model, through_file(again, tmp_path), new_rows())
@@ -188,7 +188,7 @@ def test_two_classes(tmp_path):
         assert_same_model(model, through_file(model, tmp_path), new_rows())
 
 
-@pytest.mark.parametrize("weak_learner", ["stump", "lda"])
+@pytest.mark.parametrize("weak_learner", ["stump", "product", "lda"])
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_a_model_without_columns(estimator, weak_learner, tmp_path):
     X, y = np.ones((4, 2)), [0, 1, 0, 1]
@@ -233,7 +233,7 @@ def rewritten(saved, path, **changes):
     return path
 
 
-@pytest.mark.parametrize("weak_learner", ["stump", "lda"])
+@pytest.mark.parametrize("weak_learner", ["stump", "product", "lda"])
 def test_nothing_is_pickled(weak_learner, tmp_path):
     X, y = iris()
     path = tmp_path / "model.tcb"

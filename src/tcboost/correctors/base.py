@@ -137,7 +137,9 @@ class ColumnStore:
         return self._data[:, : self._n]
 
     def append(self, column: NDArray[Any]) -> None:
-        """Add a column."""
+        """Add a column; the first one decides on the type."""
+        if self._n == 0:
+            self._data = self._data.astype(column.dtype, copy=False)
         if self._n == self._data.shape[1]:
             grown = np.empty((len(self._data), 2 * self._n), self._data.dtype, order="F")
             grown[:, : self._n] = self._data

@@ -19,11 +19,13 @@ class StageWise:
 
     The paper does not say what happens at a weighted error of 0. Here an error counts as at
     least half of what the lightest margin weighs at the start, ``1 / (2 N K)`` without sample
-    weights, and at least 1e-10. At 1/2 or above there is nothing to gain: the run ends.
+    weights, and at least 1e-10. At 1/2 or above (SAMME: 1 - 1/C) the run ends: no gain is left.
     """
 
-    def __init__(self, margin: Margin, y: NDArray[np.intp], weight: Vector) -> None:
-        self._margin, self._y = margin, y
+    def __init__(
+        self, margin: Margin, y: NDArray[np.intp], weight: Vector, pseudo_loss: bool = False
+    ) -> None:
+        self._margin, self._y, self._pseudo_loss = margin, y, pseudo_loss
         self.w: Vector = np.zeros(0)
         self.z: Vector = np.zeros((len(y), margin.width))
         self.smallest_error = max(float(weight.min()) / (2 * margin.width), 1e-10)
@@ -68,7 +70,9 @@ class StageWise:
     ) -> bool:
         """Add the column with its coefficient; the others stay."""
         rho = self._margin.apply(outputs[0], self._y)
-        coefficient = stagewise_coefficient(dual.u, rho, self.smallest_error)
+        coefficient = stagewise_coefficient(
+            dual.u, rho, self.smallest_error, self._margin.against, self._pseudo_loss
+        )
         if coefficient is None:
             return False
         self.w = np.append(self.w, coefficient)
@@ -81,19 +85,31 @@ class StageWise:
 
 
 def stagewise_coefficient(
-    u: NDArray[np.int64], rho: NDArray[Any], smallest_error: float
+    u: NDArray[np.int64],
+    rho: NDArray[Any],
+    smallest_error: float,
+    against: float = 1.0,
+    pseudo_loss: bool = False,
 ) -> float | None:
     """The coefficient of a column with margins rho under the dual weights u.
 
     Algorithm 1, steps c and d: all margins are -1 or +1 and ``w = 1/2 ln((1 - e) / e)``.
     Algorithm 2, steps c to g: margins are -2, 0 or +2, the mislabel distribution d lives where
-    they are not 0, and ``w = 1/4 ln((1 - e) / e)``. Both are ``ln((1 - e) / e) / (2 max rho)``
-    with e the share of the weight on negative margins.
+    they are not 0, and ``w = 1/4 ln((1 - e) / e)``. SAMME: margins are ``-1/(C-1)`` or 1 and
+    ``w = (1 - 1/C) ln((C-1) (1 - e) / e)``. All are ``ln((1 - e) / (b e)) / ((1 + b) max rho)``
+    with e the share of the weight on negative margins, b (`against`) times as large as others.
+
+    The pseudo-loss of AdaBoost.OC and M2 in the place of e is ``(1 - D) / 2``, D being the mean
+    margin over the largest: ``w = 1/4 ln((1 + D) / (1 - D))``, or 1/2 of M2, is never larger.
     """
     wrong, right = int(u[rho < 0].sum()), int(u[rho > 0].sum())
-    if wrong >= right:
+    if pseudo_loss:
+        neither = int(u[rho == 0].sum())
+        wrong, right = 2 * wrong + neither, 2 * right + neither
+    if against * wrong >= right:
         return None
     error = max(wrong / (wrong + right), smallest_error)
-    if error >= 0.5:
+    odds = (1 - error) / error / against
+    if odds <= 1:
         return None
-    return float(np.log((1 - error) / error) / (2 * int(np.abs(rho).max())))
+    return float(np.log(odds) / ((1 + against) * float(rho.max())))

@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._version import __version__
 from ..certificate import Certificate
-from ..oracles import Column, Discriminant, Stump
+from ..oracles import Column, Discriminant, Product, Stump
 
 _FORMAT, _VERSION = "tcboost-model", 1
 _PARAMETERS = (
@@ -37,6 +37,7 @@ _PARAMETERS = (
     "theta",
     "tol",
     "random_state",
+    "coefficient",
 )
 
 
@@ -46,7 +47,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     Parameters
     ----------
     model : estimator
-        A fitted estimator of this package, with stumps or linear discriminants.
+        A fitted estimator of this package, with stumps, products or discriminants.
     path : path-like
         Where to; an existing file is replaced in one piece or not at all.
 
@@ -67,7 +68,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     if not isinstance(getattr(model, "certificate_", None), Certificate):
         check_is_fitted(model)
         raise ValueError(f"model must be an estimator of this package, got {model!r}")
-    arrays: dict[str, Any] = _columns_to_arrays(model.estimators_)
+    arrays: dict[str, Any] = _columns_to_arrays(model.estimators_, model.coding is not None)
     arrays["w"], arrays["M"] = model.estimator_weights_, model.coding_matrix_
     arrays["classes"] = _plain(model.classes_, "classes")
     if hasattr(model, "feature_names_in_"):
@@ -175,36 +176,40 @@ def _plain(values: NDArray[Any], what: str) -> NDArray[Any]:
     return values
 
 
-def _columns_to_arrays(columns: list[Column]) -> dict[str, NDArray[Any]]:
+def _columns_to_arrays(columns: list[Column], coded: bool) -> dict[str, NDArray[Any]]:
     hypotheses: list[list[Any]] = [list(c.hypotheses) for c in columns]
     kinds = {type(h) for row in hypotheses for h in row}
-    if not kinds <= {Stump} and not kinds <= {Discriminant}:
+    if not coded or len(kinds) > 1 or not kinds <= {Stump, Product, Discriminant}:
         raise ValueError(
-            "a model file holds stumps or linear discriminants; a model whose weak_learner is "
-            "another classifier can be pickled instead"
+            "a model file holds stumps, their products or linear discriminants; a model whose "
+            "weak_learner is another classifier can be pickled instead"
         )
     own = ["coef"] if kinds == {Discriminant} else ["feature", "missing_right"]
+
+    def values(h: Any, name: str) -> Any:
+        if isinstance(h, Product):
+            return [values(factor, name) for factor in h.factors]
+        return getattr(h, name)
+
     names = [*own, "threshold", "sign"]
-    return {n: np.array([[getattr(h, n) for h in row] for row in hypotheses]) for n in names}
+    return {n: np.array([[values(h, n) for h in row] for row in hypotheses]) for n in names}
 
 
 def _columns_from_arrays(arrays: dict[str, NDArray[Any]], pairwise: bool) -> list[Column]:
     columns = []
     for t in range(len(arrays["w"])):
-        sign, threshold = arrays["sign"][t].tolist(), arrays["threshold"][t].tolist()
-        hypotheses: list[Any]
-        if "coef" in arrays:
-            hypotheses = [
-                Discriminant(*a) for a in zip(arrays["coef"][t], threshold, sign, strict=True)
-            ]
-        else:
-            feature, missing = (
-                arrays["feature"][t].tolist(),
-                arrays["missing_right"][t].tolist(),
-            )
-            hypotheses = [
-                Stump(*a) for a in zip(feature, threshold, sign, missing, strict=True)
-            ]
+        hypotheses = tuple(_hypothesis(arrays, (t, l)) for l in range(len(arrays["sign"][t])))
         coded = pairwise and arrays["w"].ndim == 1
-        columns.append(Column(tuple(hypotheses), arrays["M"][:, t] if coded else None))
+        columns.append(Column(hypotheses, arrays["M"][:, t] if coded else None))
     return columns
+
+
+def _hypothesis(arrays: dict[str, NDArray[Any]], place: tuple[int, int]) -> Any:
+    sign, threshold = arrays["sign"][place].tolist(), arrays["threshold"][place].tolist()
+    if "coef" in arrays:
+        return Discriminant(arrays["coef"][place], threshold, sign)
+    feature, missing = arrays["feature"][place].tolist(), arrays["missing_right"][place]
+    if not isinstance(sign, list):
+        return Stump(feature, threshold, sign, bool(missing))
+    factors = zip(feature, threshold, sign, missing.tolist(), strict=True)
+    return Product(tuple(Stump(*values) for values in factors))

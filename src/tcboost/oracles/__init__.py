@@ -9,14 +9,18 @@ import numpy as np
 from ..rows.blocks import LocalRows
 from .base import Column, Hypothesis, Oracle, Prices
 from .fitted import ClassifierOracle, Discriminant, LDAOracle
+from .multiclass import MulticlassOracle
+from .product import Product, ProductOracle
 from .stump import Stump, StumpOracle
 
 __all__ = [
     "Column",
     "Discriminant",
     "Hypothesis",
+    "MulticlassOracle",
     "Oracle",
     "Prices",
+    "Product",
     "Stump",
     "make_oracle",
 ]
@@ -25,5 +29,7 @@ __all__ = [
 def make_oracle(weak_learner: Any, rows: LocalRows, rng: np.random.RandomState) -> Oracle:
     """The oracle of the parameter `weak_learner`."""
     if isinstance(weak_learner, str):
+        if weak_learner == "product":
+            return ProductOracle(rows)
         return StumpOracle(rows) if weak_learner == "stump" else LDAOracle(rows)
     return ClassifierOracle(rows, weak_learner, rng)

@@ -16,19 +16,19 @@ Vector = NDArray[np.float64]
 
 
 class Hypothesis(Protocol):
-    """A binary weak hypothesis."""
+    """A weak hypothesis."""
 
     def predict(self, X: Vector) -> NDArray[np.int8]:
-        """-1 or +1 for each row."""
+        """-1 or +1 for each row; a multiclass one gives each row an output for every class."""
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column of the problem: a vector function of x made of binary hypotheses.
+    """A column of the problem: a vector function of x made of hypotheses.
 
     Without a code it holds one hypothesis for each bit of a fixed coding matrix, its output
-    being their predictions; with a code column m it holds one hypothesis h and puts out
-    ``m h(x)``.
+    being their predictions, or one multiclass hypothesis; with a code column m it holds one
+    hypothesis h and puts out ``m h(x)``.
     """
 
     hypotheses: tuple[Hypothesis, ...]

@@ -45,8 +45,8 @@ class Fitted:
         return (self.sign * np.asarray(self.classifier.predict(X))).astype(np.int8)
 
 
-class _FittedOracle:
-    """What the two have in common: one fit for each column of weights."""
+class FittedOracle:
+    """What they have in common: no bound, and one fit for each column of weights."""
 
     exact = False
 
@@ -63,6 +63,19 @@ class _FittedOracle:
         """A hypothesis for the labels sign(v) and the weights |v|; both signs occur."""
         raise NotImplementedError
 
+    def best(self, V: NDArray[Any]) -> list[tuple[Hypothesis, float]]:
+        """One hypothesis for each column, turned round if its edge is negative; their edges."""
+        return [self._best_of(v) for v in V.T]
+
+    def _best_of(self, v: NDArray[np.int64]) -> tuple[Hypothesis, float]:
+        X = self._rows.X
+        if not ((v > 0).any() and (v < 0).any()):  # one label only: a constant hypothesis
+            sign = 1 if v.sum() >= 0 else -1
+            return Discriminant(np.zeros(X.shape[1]), -np.inf, sign), float(abs(v.sum()))
+        h = self.fit(v / float(np.abs(v).max()))
+        edge = int(v @ h.predict(X).astype(np.int64))
+        return (h if edge >= 0 else replace(h, sign=-h.sign)), float(abs(edge))
+
     def outputs(self, columns: list[Column]) -> list[NDArray[np.int8]]:
         """Outputs on the rows; a column is evaluated once."""
         for column in columns:
@@ -72,7 +85,7 @@ class _FittedOracle:
         return [self._outputs[id(column)][1] for column in columns]
 
 
-class LDAOracle(_FittedOracle):
+class LDAOracle(FittedOracle):
     """Fisher's linear discriminant, weighted, cut where the weighted error is least."""
 
     hypothesis_class = "linear discriminants"
@@ -107,7 +120,7 @@ class LDAOracle(_FittedOracle):
         return Discriminant(coef, threshold, sign)
 
 
-class ClassifierOracle(_FittedOracle):
+class ClassifierOracle(FittedOracle):
     """Any scikit-learn classifier that takes `sample_weight`."""
 
     def __init__(self, rows: LocalRows, estimator: Any, rng: np.random.RandomState) -> None:
@@ -123,35 +136,28 @@ class ClassifierOracle(_FittedOracle):
 
     def fit(self, v: Vector) -> Fitted:
         """A clone, fitted to the rows of positive weight."""
-        classifier = clone(self._estimator)
-        if "random_state" in classifier.get_params(deep=False):
-            classifier.set_params(random_state=int(self._rng.randint(2**31 - 1)))
-        used = v != 0
+        classifier, used = self._clone(), v != 0
         classifier.fit(
             self._rows.X[used], np.where(v[used] > 0, 1, -1), sample_weight=np.abs(v[used])
         )
         return Fitted(classifier, 1)
 
+    def _clone(self) -> Any:
+        classifier = clone(self._estimator)
+        if "random_state" in classifier.get_params(deep=False):
+            classifier.set_params(random_state=int(self._rng.randint(2**31 - 1)))
+        return classifier
+
 
 class FittedPrices:
     """Prices by fitting: the edge is that of the fitted hypothesis, with no claim beyond it."""
 
-    def __init__(self, oracle: _FittedOracle, V: NDArray[np.int64]) -> None:
+    def __init__(self, oracle: FittedOracle, V: NDArray[np.int64]) -> None:
         self._oracle, self._V = oracle, V
 
     def best(self, W: NDArray[Any] | None) -> list[tuple[Hypothesis, float]]:
-        """One hypothesis for each column, turned round if its edge is negative."""
-        V = self._V if W is None else self._V @ W.astype(np.int64)
-        return [self._best_of(v) for v in V.T]
-
-    def _best_of(self, v: NDArray[np.int64]) -> tuple[Hypothesis, float]:
-        X = self._oracle._rows.X
-        if not ((v > 0).any() and (v < 0).any()):  # one label only: a constant hypothesis
-            sign = 1 if v.sum() >= 0 else -1
-            return Discriminant(np.zeros(X.shape[1]), -np.inf, sign), float(abs(v.sum()))
-        h = self._oracle.fit(v / float(np.abs(v).max()))
-        edge = int(v @ h.predict(X).astype(np.int64))
-        return (h if edge >= 0 else replace(h, sign=-h.sign)), float(abs(edge))
+        """Hypotheses fitted to V, or to combinations of its columns."""
+        return self._oracle.best(self._V if W is None else self._V @ W.astype(np.int64))
 
     def learned(self) -> tuple[Hypothesis, NDArray[np.int8], float]:
         """Not known for fitted hypotheses."""

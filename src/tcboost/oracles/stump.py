@@ -36,6 +36,9 @@ class Stump:
         return np.where(right, self.sign, -self.sign).astype(np.int8)
 
 
+CONSTANT = Stump(0, -np.inf, 1, True, 0)
+
+
 class StumpOracle:
     """All stumps on the bins of the rows, the constant one among them."""
 
