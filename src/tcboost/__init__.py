@@ -6,6 +6,7 @@ from .correctors import MasterSolution, solve_master
 from .model import load, save
 from .named import AdaBoostECC, AdaBoostMO, MultiBoostECC, MultiBoostMO
 from .path import plot_theta_path, theta_path
+from .thin import thin
 
 __all__ = [
     "AdaBoostECC",
@@ -20,4 +21,5 @@ __all__ = [
     "save",
     "solve_master",
     "theta_path",
+    "thin",
 ]
