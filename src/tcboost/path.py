@@ -125,15 +125,16 @@ def _budgets(thetas: ArrayLike) -> tuple[float, ...]:
 
 def _thin_path(problem: Thinning, search: Search) -> tuple[list[Any], Choice, LocalRows]:
     rows, fold = problem.rows, content_folds(problem.rows, 5)
+    wrong = np.arange(len(problem.P) // len(rows) + 1) != rows.y[:, None]
 
     def validate(theta: float) -> tuple[Vector, float]:
-        w = [problem.solve(theta, rows.weight * (fold != k)).w for k in range(5)]
-        scores = np.stack([problem.scores(v) for v in w])
+        w = np.array([problem.solve(theta, rows.weight * (fold != k)).w for k in range(5)])
+        scores = np.zeros((len(w), *wrong.shape))  # less that of the true class
+        scores[:, wrong] = -w @ problem.P.T
         return scores[fold, np.arange(len(rows))], np.count_nonzero(w) / len(w)
 
     choice = walk(rows, validate, search)
-    points = zip(choice.thetas, choice.scales, strict=True)
-    return [problem.model(*point) for point in points], choice, rows
+    return list(map(problem.model, choice.thetas, choice.scales)), choice, rows
 
 
 def _fit_path(base: Any, rows: LocalRows, seed: int, choice: Choice) -> list[Any]:

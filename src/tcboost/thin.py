@@ -2,8 +2,9 @@
 
 Problem (19) of the paper over the columns of a fitted ensemble. A column is what the ensemble
 itself adds up, a vector o(x) of class scores: the vote of a tree (AdaBoost), its probabilities
-(forests), the leaf values of one round of trees (boosters), or a base score. Margins are
-pairwise, ``o_y - o_c``; the largest is scaled to 1, so that all columns cost the same.
+(forests), the leaf values of one round of trees (boosters), or a base score, which LightGBM has
+in its first round. Margins are pairwise, ``o_y - o_c``; the largest is scaled to 1, so that all
+columns cost the same.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.dummy import DummyRegressor
 from sklearn.utils import assert_all_finite, get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -26,7 +28,6 @@ from .margins import Pairwise
 
 Vector = NDArray[np.float64]
 
-_TOL = 1e-6  # of the certificate; the master is solved to half of it
 _ROUNDING = 1e-6  # scores so small beside those of other columns may be rounding alone
 
 
@@ -50,8 +51,8 @@ def _gradient_boosting(ensemble: Any, X: Vector) -> list[Member]:
         raise ValueError(f"ensemble must have init=None or 'zero', not {ensemble.init!r}")
     rounds = [Member(trees, _leaf_values) for trees in ensemble.estimators_]
     whole = Member(ensemble, type(ensemble).decision_function).outputs(X[:1])
-    base = whole - ensemble.learning_rate * sum(member.outputs(X[:1]) for member in rounds)
-    return [*rounds, Member(base, _constant)]
+    fitted = ensemble.learning_rate * sum(member.outputs(X[:1]) for member in rounds)
+    return [*rounds, _constant(whole - fitted)]
 
 
 def _xgboost(ensemble: Any, X: Vector) -> list[Member]:
@@ -59,18 +60,17 @@ def _xgboost(ensemble: Any, X: Vector) -> list[Member]:
         raise ValueError(f"ensemble must have booster='gbtree', not {ensemble.booster!r}")
     booster, n_classes = ensemble.get_booster(), len(ensemble.classes_)
     n_rounds = getattr(ensemble, "best_iteration", booster.num_boosted_rounds() - 1) + 1
-    zero = np.zeros((1, n_classes if n_classes > 2 else 1))  # in place of the base score
-    read = partial(_margin, missing=ensemble.missing, base=zero)
+    read = partial(_margin, missing=ensemble.missing, width=n_classes if n_classes > 2 else 1)
     rounds = [Member(booster[t : t + 1], read) for t in range(n_rounds)]
-    whole = Member(booster[:1], partial(read, base=None)).outputs(X[:1])
-    return [*rounds, Member(whole - rounds[0].outputs(X[:1]), _constant)]
+    first = partial(type(ensemble).predict, output_margin=True, iteration_range=(0, 1))
+    base = Member(ensemble, first).outputs(X[:1]) - rounds[0].outputs(X[:1])
+    return [*rounds, _constant(base)]
 
 
 def _lightgbm(ensemble: Any, X: Vector) -> list[Member]:
     booster, kind = ensemble.booster_, type(ensemble.booster_)
     rounds = range(ensemble.best_iteration_ or booster.current_iteration())
     parts = [kind(model_str=booster.model_to_string(1, start_iteration=t)) for t in rounds]
-    # The leaves of the first round hold the base score.
     return [Member(part, partial(kind.predict, raw_score=True)) for part in parts]
 
 
@@ -82,13 +82,13 @@ def _leaf_values(trees: Any, X: Vector) -> NDArray[Any]:
     return np.column_stack([tree.predict(X) for tree in trees])
 
 
-def _margin(booster: Any, X: Vector, missing: float, base: Vector | None) -> NDArray[Any]:
-    base = base if base is None else _constant(base, X)
-    return booster.inplace_predict(X, predict_type="margin", missing=missing, base_margin=base)
+def _margin(booster: Any, X: Vector, missing: float, width: int) -> NDArray[Any]:
+    zero = np.zeros((len(X), width))  # in place of the base score
+    return booster.inplace_predict(X, predict_type="margin", missing=missing, base_margin=zero)
 
 
-def _constant(base: Vector, X: Vector) -> Vector:
-    return np.repeat(base, len(X), axis=0)
+def _constant(base: Vector) -> Member:
+    return Member(DummyRegressor().fit(base, base), DummyRegressor.predict)
 
 
 _READERS: dict[str, Callable[[Any, Vector], list[Member]]] = {  # by name: none is imported
@@ -100,14 +100,10 @@ _READERS: dict[str, Callable[[Any, Vector], list[Member]]] = {  # by name: none 
 }
 
 
-class ThinnedClassifier(BoostingClassifier):
-    """What `thin` returns: a fitted model only, like scikit-learn's `FrozenEstimator`.
-
-    `fit` changes nothing and a clone is the model itself: cross validation scores it as it is.
-    """
+class Thinned(BoostingClassifier):
+    """What `thin` returns, fitted for good: `fit` changes nothing, a clone is the model."""
 
     weak_learner, max_bins, n_jobs = "tree", 2, None
-    estimators_: list[Any]  # of `Member`
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Nothing to do."""
@@ -124,7 +120,7 @@ class Thinning:
     """The restricted master whose columns are those of an ensemble, on given rows."""
 
     def __init__(self, ensemble: Any, X: Any, y: Any, sample_weight: Any = None) -> None:
-        names = [f"{c.__module__.split('.')[0]}.{c.__name__}" for c in type(ensemble).mro()]
+        names = [f"{c.__module__.split('.')[0]}.{c.__name__}" for c in type(ensemble).__mro__]
         read = next((_READERS[name] for name in names if name in _READERS), None)
         if read is None:
             raise ValueError(f"ensemble must be one of {[*_READERS]}, got {ensemble!r}")
@@ -132,57 +128,43 @@ class Thinning:
         if "category" in map(str, getattr(X, "dtypes", ())):
             raise ValueError("X has columns of categories; thin can only read numbers")
         validate_data(ensemble, X, reset=False, skip_check_array=True)  # the features' names
-        model = self._model = ThinnedClassifier()
+        model = self._model = Thinned()
         model.takes_missing_ = get_tags(ensemble).input_tags.allow_nan
         rows = self.rows = model._rows(X, y, sample_weight)
-        number = {c: k for k, c in enumerate(ensemble.classes_.tolist())}
-        given, model.classes_ = model.classes_.tolist(), ensemble.classes_
-        if not number.keys() >= set(given):
-            raise ValueError(f"y has the classes {given}, the ensemble {list(number)}")
-        rows.y = np.array([number[c] for c in given])[rows.y]
-        self._members, margin = read(ensemble, rows.X), Pairwise(len(number))
-        self._class = f"the trees of {type(ensemble).__name__}"
-        self._scales = np.empty(len(self._members))
-        self.P = np.empty((len(rows) * margin.width, len(self._members)))
-        for j, member in enumerate(self._members):
-            outputs = member.outputs(rows.X)
-            self._scales[j] = np.ptp(outputs, axis=1).max()
-            self.P[:, j] = margin.apply(outputs, rows.y).ravel()
+        known = ensemble.classes_
+        if not set(known.tolist()) >= set(model.classes_.tolist()):
+            raise ValueError(f"y has classes {model.classes_}, the ensemble only {known}")
+        rows.y, model.classes_ = np.searchsorted(known, model.classes_)[rows.y], known
+        self._members: Any = read(ensemble, rows.X)
+        self._of, margin = f"the trees of {type(ensemble).__name__}", Pairwise(len(known))
+        columns = [margin.apply(m.outputs(rows.X), rows.y).ravel() for m in self._members]
+        self.P = np.stack(columns, axis=1)
+        self._scales = np.abs(self.P).max(axis=0)
         self._scales[self._scales <= _ROUNDING * self._scales.max()] = np.inf  # never used
         self.P /= self._scales
 
     def solve(self, theta: float, weight: Vector) -> MasterSolution:
-        """All coefficients at once, for rows of the given weights."""
+        """All coefficients at once, for rows of the given weights, to a gap below 1e-6."""
         s = np.repeat(weight, len(self.P) // len(weight)) * (len(weight) / len(self.P))
-        return solve_master(self.P, theta, sample_weight=s, tol=_TOL / 2)
+        return solve_master(self.P, theta, sample_weight=s, tol=5e-7)
 
-    def scores(self, w: Vector) -> Vector:
-        """Class scores of the rows, less that of the true class: minus the margins."""
-        F = np.zeros((len(self.rows), len(self._model.classes_)))
-        F[np.arange(F.shape[1]) != self.rows.y[:, None]] = -(self.P @ w)
-        return F
-
-    def model(self, theta: float, probability_scale: float = 2.0) -> ThinnedClassifier:
+    def model(self, theta: float, probability_scale: float = 2.0) -> Thinned:
         """The columns that have a coefficient, and the proof."""
         model, best = copy(self._model), self.solve(theta, self.rows.weight)
         kept = model.estimator_indices_ = np.flatnonzero(best.w)
         model.estimators_ = [replace(self._members[j], scale=self._scales[j]) for j in kept]
         model.estimator_weights_, model.n_iter_, model.history_ = best.w[kept], len(kept), {}
-        model.theta_, model.probability_scale_ = float(theta), float(probability_scale)
-        value, bound = best.log_loss, best.dual
-        model.certificate_ = certificate(value, bound, model.theta_, self._class, "log-loss")
+        model.theta_, model.probability_scale_ = theta, probability_scale
+        model.certificate_ = certificate(best.log_loss, best.dual, theta, self._of, "log-loss")
         return model
 
 
-def thin(
-    ensemble: Any, X: Any, y: Any, theta: float, sample_weight: Any = None
-) -> ThinnedClassifier:
+def thin(ensemble: Any, X: Any, y: Any, theta: float, sample_weight: Any = None) -> Thinned:
     """Solve for all weights of a fitted ensemble's trees at once, so that few are left.
 
     Parameters
     ----------
-    ensemble : AdaBoost, random forest, extra trees, gradient boosting, XGBoost or LightGBM
-        A fitted classifier.
+    ensemble : fitted AdaBoost, forest, gradient boosting, XGBoost or LightGBM classifier
     X, y, sample_weight : array-like
         Rows, those that it was fitted to or better others, their classes and weights.
     theta : float
@@ -190,9 +172,8 @@ def thin(
 
     Returns
     -------
-    ThinnedClassifier
-        Each of its `estimators_` has a `tree`, the ensemble's own: a tree, the regressors or a
-        booster of one round, or the base score (whose index is the last).
+    Thinned
+        The `tree` of each of its `estimators_` is the ensemble's own, or of one round of it.
 
     Examples
     --------
