@@ -26,6 +26,8 @@ from sklearn.tree import DecisionTreeClassifier
 import tcboost
 from reference.programs import solve_master
 from tcboost import plot_theta_path, theta_path, thin
+from tcboost.theta import content_folds
+from tcboost.thin import Thinning
 
 WINE = load_wine(return_X_y=True)
 NOISY = make_classification(
@@ -206,14 +208,21 @@ def test_a_small_budget_leaves_few_trees():
     assert sizes[-1] < 200
 
 
-def test_the_base_score_counts_where_classes_are_uneven():
-    X, y = NOISY_TWO  # of five rows four are of one class
-    model = thin(_gradient_boosting().fit(X, y), X, y, 40.0)
-    rounds = model.estimator_indices_ < 20
-    assert rounds.sum() > 1
-    (base,) = [m for m, r in zip(model.estimators_, rounds, strict=True) if not r] or [None]
-    if base is not None:
-        assert np.ptp(base.outputs(X), axis=0).max() == 0
+@pytest.mark.parametrize("make", [_gradient_boosting, _xgboost])
+def test_the_base_score_is_a_column(make, data):
+    """Four of five rows of one class: it is far from zero, and the same for all rows."""
+    X, y = data
+    ensemble = make().fit(X, y)
+    base, problem = scores_by_hand(ensemble, X)[-1], Thinning(ensemble, X, y)
+    assert problem.P.shape[1] == 21
+    member = problem._members[-1]
+    assert np.ptp(member.outputs(X), axis=0).max() == 0
+    assert_allclose(member.outputs(X), base, atol=1e-5)
+    assert np.ptp(base, axis=1).min() > 0.5
+    # Alone with rounds that say nothing, it is what decides.
+    constant = thin(make().fit(0 * X, y), 0 * X, y, 1.0)
+    assert_array_equal(constant.estimator_indices_[-1:], [20])
+    assert (constant.predict(X) == np.bincount(y).argmax()).all()
 
 
 def test_weights_are_repetitions_and_order_does_not_matter():
@@ -422,9 +431,8 @@ def test_the_path_validates_out_of_fold():
     X, y = NOISY
     forest = _forest().fit(X[::2], y[::2])
     path = theta_path(forest, X[1::2], y[1::2], thetas=[2.0])
-    problem = tcboost.thin.__globals__["Thinning"](forest, X[1::2], y[1::2])
-    rows = problem.rows
-    fold = tcboost.path.content_folds(rows, 5)
+    rows = Thinning(forest, X[1::2], y[1::2]).rows
+    fold = content_folds(rows, 5)
     wrong = np.zeros(len(rows), bool)
     for k in range(5):
         part = thin(forest, rows.X[fold != k], rows.y[fold != k], 2.0)
