@@ -14,8 +14,9 @@ ROOT = Path(__file__).parent.parent
 PAPER_MAP = (ROOT / "docs" / "paper_map.md").read_text()
 
 
-def test_the_readme_prints_what_it_says(tmp_path, monkeypatch):
-    text = (ROOT / "README.md").read_text()
+@pytest.mark.parametrize("page", ["README.md", "docs/thinning.md"])
+def test_the_page_prints_what_it_says(page, tmp_path, monkeypatch):
+    text = (ROOT / page).read_text()
     code, output = re.search(r"```python\n(.*?)```\s+```\n(.*?)```", text, re.DOTALL).groups()
     monkeypatch.chdir(tmp_path)
     with contextlib.redirect_stdout(io.StringIO()) as printed:
@@ -24,7 +25,7 @@ def test_the_readme_prints_what_it_says(tmp_path, monkeypatch):
     shown, found = re.findall(number, output), re.findall(number, printed.getvalue())
     assert re.sub(number, "#", printed.getvalue()) == re.sub(number, "#", output)
     assert [float(x) for x in found] == pytest.approx([float(x) for x in shown], rel=0.2)
-    assert (tmp_path / "wine.tcb").exists()
+    assert (tmp_path / "wine.tcb").exists() == (page == "README.md")
 
 
 def test_the_examples_of_the_relatives_hold():
@@ -39,6 +40,14 @@ def test_the_demo_runs(tmp_path):
     figure = tmp_path / "demo.png"
     command = [sys.executable, ROOT / "examples" / "demo.py", "--rounds", "12"]
     subprocess.run([*command, "--figure", figure], check=True, capture_output=True)
+    assert figure.exists()
+
+
+def test_the_comparison_of_thinned_ensembles_runs(tmp_path):
+    figure, small = tmp_path / "thin.png", ["--sets", "wine", "--trees", "8", "--splits", "1"]
+    command = [sys.executable, ROOT / "benchmarks" / "thin.py", *small, "--figure", figure]
+    printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    assert len(printed.splitlines()) == 5
     assert figure.exists()
 
 

@@ -7,6 +7,7 @@ from .model import load, save
 from .named import AdaBoostECC, AdaBoostMO, MultiBoostECC, MultiBoostMO
 from .path import plot_theta_path, theta_path
 from .relatives import AdaBoostSAMME, MultiBoostSAMME
+from .thin import thin
 
 __all__ = [
     "AdaBoostECC",
@@ -22,4 +23,5 @@ __all__ = [
     "save",
     "solve_master",
     "theta_path",
+    "thin",
 ]

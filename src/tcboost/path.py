@@ -14,7 +14,8 @@ from .boosting import Run
 from .correctors import lengths
 from .estimator import BoostingClassifier
 from .rows.blocks import LocalRows
-from .theta import Choice, Search, solve_at
+from .theta import Choice, Search, content_folds, solve_at, walk
+from .thin import Thinning
 
 Vector = NDArray[np.float64]
 
@@ -49,7 +50,7 @@ class ThetaPath:
 
 
 def theta_path(
-    estimator: BoostingClassifier,
+    estimator: Any,
     X: ArrayLike,
     y: ArrayLike,
     thetas: ArrayLike | None = None,
@@ -63,7 +64,8 @@ def theta_path(
     Parameters
     ----------
     estimator : estimator
-        `TCBoostClassifier`, `MultiBoostMO` or `MultiBoostECC`; its `theta` is not used.
+        `TCBoostClassifier`, `MultiBoostMO` or `MultiBoostECC`; its `theta` is not used. Or a
+        fitted ensemble to `thin`; only rows that it was not fitted to validate its trees, too.
     X : array-like of shape (n_samples, n_features)
     y : array-like of shape (n_samples,)
     thetas : array-like, optional
@@ -83,16 +85,19 @@ def theta_path(
     >>> bool(path.loss[1] < path.loss[0])
     True
     """
-    if not isinstance(estimator, BoostingClassifier) or estimator._stage_wise:
+    if isinstance(estimator, BoostingClassifier) and estimator._stage_wise:
         raise ValueError(f"estimator must be a totally corrective one, got {estimator!r}")
     search = Search() if thetas is None else Search(_budgets(thetas), stop_early=False)
-    base = clone(estimator).set_params(theta=search.grid[0])
-    base._validate_params()
-    rows = base._rows(X, y, sample_weight)
-    seed = check_random_state(base.random_state).randint(2**31 - 1)
-    with base._one_blas_thread():
-        choice = base._choose_theta(rows, seed, search)
-        estimators = _fit_path(base, rows, seed, choice)
+    if isinstance(estimator, BoostingClassifier):
+        base = clone(estimator).set_params(theta=search.grid[0])
+        base._validate_params()
+        rows = base._rows(X, y, sample_weight)
+        seed = check_random_state(base.random_state).randint(2**31 - 1)
+        with base._one_blas_thread():
+            choice = base._choose_theta(rows, seed, search)
+            estimators = _fit_path(base, rows, seed, choice)
+    else:
+        estimators, choice, rows = _thin_path(Thinning(estimator, X, y, sample_weight), search)
     certificates = [e.certificate_ for e in estimators]
     return ThetaPath(
         estimators,
@@ -116,6 +121,20 @@ def _budgets(thetas: ArrayLike) -> tuple[float, ...]:
     if not grid or not np.isfinite(grid).all() or grid[0] <= 0 or len(set(grid)) < len(grid):
         raise ValueError(problem)
     return grid
+
+
+def _thin_path(problem: Thinning, search: Search) -> tuple[list[Any], Choice, LocalRows]:
+    rows, fold = problem.rows, content_folds(problem.rows, 5)
+    wrong = np.arange(len(problem.P) // len(rows) + 1) != rows.y[:, None]
+
+    def validate(theta: float) -> tuple[Vector, float]:
+        w = np.array([problem.solve(theta, rows.weight * (fold != k)).w for k in range(5)])
+        scores = np.zeros((len(w), *wrong.shape))  # less that of the true class
+        scores[:, wrong] = -w @ problem.P.T
+        return scores[fold, np.arange(len(rows))], np.count_nonzero(w) / len(w)
+
+    choice = walk(rows, validate, search)
+    return list(map(problem.model, choice.thetas, choice.scales)), choice, rows
 
 
 def _fit_path(base: Any, rows: LocalRows, seed: int, choice: Choice) -> list[Any]:

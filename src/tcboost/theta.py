@@ -16,6 +16,7 @@ from .model.ensemble import Ensemble
 from .rows.blocks import LocalRows
 
 Vector = NDArray[np.float64]
+Validate = Callable[[float], tuple[Vector, float]]
 
 _PATIENCE = 2  # budgets without a better validation loss before the path ends
 
@@ -103,17 +104,26 @@ def choose_theta(
     fold = content_folds(rows, n_folds)
     runs = [start(rows.subset(fold != k), search.grid[0]) for k in range(n_folds)]
     scores = np.zeros((len(rows), n_classes))
-    table: list[tuple[float, float, float, float, float]] = []
-    for theta in search.grid:
+
+    def validate(theta: float) -> tuple[Vector, float]:
         for k in range(n_folds):
             if search.share_columns:
                 runs[k] = solve_at(runs[k], theta, max_iter, start)
             else:
                 runs[k] = start(runs[k].task.rows, theta).boost(max_iter)
             scores[fold == k] = scores_of(runs[k], rows.X[fold == k])
+        return scores, float(np.mean([np.count_nonzero(lengths(r.w)) for r in runs]))
+
+    return walk(rows, validate, search, verbose)
+
+
+def walk(rows: LocalRows, validate: Validate, search: Search, verbose: int = 0) -> Choice:
+    """Try the budgets; `validate` has out-of-fold scores and the number of active columns."""
+    table: list[tuple[float, float, float, float, float]] = []
+    for theta in search.grid:
+        scores, active = validate(theta)
         scale, loss = best_scale(scores, rows.y, rows.weight)
         wrong = scores.argmax(axis=1) != rows.y
-        active = float(np.mean([np.count_nonzero(lengths(r.w)) for r in runs]))
         table.append((theta, loss, float(rows.weight @ wrong), active, scale))
         if verbose:
             print(f"theta {theta:g}  validation loss {loss:.4f}  error {table[-1][2]:.4f}")
