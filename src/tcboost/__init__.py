@@ -4,7 +4,7 @@ from ._version import __version__
 from .classifier import TCBoostClassifier
 from .correctors import MasterSolution, solve_master
 from .model import load, save
-from .named import AdaBoostECC, AdaBoostMO, MultiBoostECC, MultiBoostMO
+from .named import AdaBoostECC, AdaBoostMO, MultiBoostECC, MultiBoostHinge, MultiBoostMO
 from .path import plot_theta_path, theta_path
 
 __all__ = [
@@ -12,6 +12,7 @@ __all__ = [
     "AdaBoostMO",
     "MasterSolution",
     "MultiBoostECC",
+    "MultiBoostHinge",
     "MultiBoostMO",
     "TCBoostClassifier",
     "__version__",

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._core import descend
-from ..losses import DualWeights, Loss
+from ..losses import DualWeights, ScoreLoss
 from ..margins import Margin
 from ..oracles import Column
 from .base import Budget, ColumnStore, Vector, lengths
@@ -30,12 +30,14 @@ _BATCH = 8  # with a price, a round adds up to one column for so many present on
 class BallCorrective:
     """All class vectors re-solved when columns are added: loosely at first, then polished."""
 
+    dual: DualWeights | None = None
+
     def __init__(
         self,
         margin: Margin,
         y: NDArray[np.intp],
         weight: Vector,
-        loss: Loss,
+        loss: ScoreLoss,
         coded: bool,
         budget: Budget,
         tol: float,

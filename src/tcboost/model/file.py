@@ -152,7 +152,7 @@ def _from_arrays(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Any
     if header["classes_are_objects"]:
         model.classes_ = model.classes_.astype(object)
     model.coding_matrix_, model.estimator_weights_ = arrays["M"], arrays["w"]
-    model.estimators_ = _columns_from_arrays(arrays, model._pairwise)
+    model.estimators_ = _columns_from_arrays(arrays, model._grown)
     model.n_iter_, model.n_features_in_ = len(arrays["w"]), header["n_features"]
     if "feature_names" in arrays:
         model.feature_names_in_ = arrays["feature_names"].astype(object)
@@ -188,7 +188,7 @@ def _columns_to_arrays(columns: list[Column]) -> dict[str, NDArray[Any]]:
     return {n: np.array([[getattr(h, n) for h in row] for row in hypotheses]) for n in names}
 
 
-def _columns_from_arrays(arrays: dict[str, NDArray[Any]], pairwise: bool) -> list[Column]:
+def _columns_from_arrays(arrays: dict[str, NDArray[Any]], grown: bool) -> list[Column]:
     columns = []
     for t in range(len(arrays["w"])):
         sign, threshold = arrays["sign"][t].tolist(), arrays["threshold"][t].tolist()
@@ -205,6 +205,6 @@ def _columns_from_arrays(arrays: dict[str, NDArray[Any]], pairwise: bool) -> lis
             hypotheses = [
                 Stump(*a) for a in zip(feature, threshold, sign, missing, strict=True)
             ]
-        coded = pairwise and arrays["w"].ndim == 1
+        coded = grown and arrays["w"].ndim == 1
         columns.append(Column(tuple(hypotheses), arrays["M"][:, t] if coded else None))
     return columns
