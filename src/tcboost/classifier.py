@@ -142,19 +142,4 @@ class TCBoostClassifier(BoostingClassifier):
         n_iter_no_change: int = 10,
         class_weight: Any = None,
     ) -> None:
-        self.loss = loss
-        self.coding = coding
-        self.theta = theta
-        self.max_iter = max_iter
-        self.weak_learner = weak_learner
-        self.max_bins = max_bins
-        self.ridge = ridge
-        self.tol = tol
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.warm_start = warm_start
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.class_weight = class_weight
+        self._keep_arguments(locals())

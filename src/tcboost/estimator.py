@@ -84,6 +84,8 @@ class BoostingClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     ridge: float | str = 0.0
     class_weight: Any = None
     coding: Any
+    theta: float | str
+    tol: float
     max_iter: int
     weak_learner: Any
     max_bins: int | str | None
@@ -124,6 +126,10 @@ class BoostingClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
         "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
     }
+
+    def _keep_arguments(self, arguments: dict[str, Any]) -> None:
+        """Those of the constructor, each under its own name, as scikit-learn asks."""
+        self.__dict__.update({k: v for k, v in arguments.items() if k != "self"})
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:

@@ -268,8 +268,7 @@ class Hinge:
     def shared_out(self, v: Vector, z: Vector, weight: Vector) -> DualWeights:
         """The loss at z with the dual weights ``weight v``; v is nonnegative.
 
-        Rows of v that sum to more than one are scaled down: then ``loss(z') + <u, z'>`` is at
-        least the sum of u, wherever u comes from.
+        Rows of v that sum to more than one are scaled down: u is feasible, whatever v was.
         """
         share = (1.0 - 2.0**-50) * weight / np.maximum(1.0, v.sum(axis=1))
         loss = math.fsum(weight * np.maximum(0.0, 1.0 - z.min(axis=1)))

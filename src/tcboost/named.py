@@ -125,18 +125,7 @@ class AdaBoostMO(BoostingClassifier):
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 10,
     ) -> None:
-        self.coding = coding
-        self.max_iter = max_iter
-        self.loss = loss
-        self.weak_learner = weak_learner
-        self.max_bins = max_bins
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.warm_start = warm_start
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
+        self._keep_arguments(locals())
 
 
 class AdaBoostECC(BoostingClassifier):
@@ -194,18 +183,7 @@ class AdaBoostECC(BoostingClassifier):
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 10,
     ) -> None:
-        self.coding = coding
-        self.max_iter = max_iter
-        self.loss = loss
-        self.weak_learner = weak_learner
-        self.max_bins = max_bins
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.warm_start = warm_start
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
+        self._keep_arguments(locals())
 
 
 class MultiBoostMO(BoostingClassifier):
@@ -276,20 +254,7 @@ class MultiBoostMO(BoostingClassifier):
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 10,
     ) -> None:
-        self.coding = coding
-        self.theta = theta
-        self.max_iter = max_iter
-        self.loss = loss
-        self.weak_learner = weak_learner
-        self.max_bins = max_bins
-        self.tol = tol
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.warm_start = warm_start
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
+        self._keep_arguments(locals())
 
 
 class MultiBoostECC(BoostingClassifier):
@@ -361,20 +326,7 @@ class MultiBoostECC(BoostingClassifier):
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 10,
     ) -> None:
-        self.coding = coding
-        self.theta = theta
-        self.max_iter = max_iter
-        self.loss = loss
-        self.weak_learner = weak_learner
-        self.max_bins = max_bins
-        self.tol = tol
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.warm_start = warm_start
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
+        self._keep_arguments(locals())
 
 
 class MultiBoostHinge(BoostingClassifier):
@@ -406,9 +358,8 @@ class MultiBoostHinge(BoostingClassifier):
     Notes
     -----
     The other parameters and the attributes are those of `MultiBoostMO`. Which of several
-    optimal dual weights HiGHS finds decides the next column: a run repeats bit for bit in any
-    order of the rows, with any of them repeated, and with any number of threads, but another
-    version of HiGHS may take another way to the same loss.
+    optimal dual weights HiGHS finds decides the next column: a fit repeats bit for bit, but
+    another version of HiGHS may take another way to the same loss.
 
     Examples
     --------
@@ -444,16 +395,4 @@ class MultiBoostHinge(BoostingClassifier):
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 10,
     ) -> None:
-        self.coding = coding
-        self.theta = theta
-        self.max_iter = max_iter
-        self.weak_learner = weak_learner
-        self.max_bins = max_bins
-        self.tol = tol
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.warm_start = warm_start
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
+        self._keep_arguments(locals())

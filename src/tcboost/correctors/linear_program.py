@@ -6,13 +6,11 @@ With weights s of the rows the dual of Theorem 3 is
 
 over c != y_i: the paper's u_{i,y_i} is what a row has left, and the paper's value is what is
 missing to N. The r >= 0 is that of ``sum w <= theta``. A new column is one row more, which the
-last u violates, and the dual simplex method goes on from there; the multipliers of these rows
-are w.
+last u violates, and the dual simplex method goes on from there; its multiplier is w_j.
 
 An optimal u is rarely the only one, and which one prices next decides the run. It is the vertex
-that HiGHS reaches from the last basis: a function of the columns and that basis alone, because
-the solver is cleared before every solve. The rows come in canonical order and one thread does
-it all, so that runs repeat to the last bit.
+that HiGHS reaches from the last basis, a function of the columns and that basis alone: the
+solver is cleared before every solve, rows come in canonical order, and one thread does it all.
 """
 
 from __future__ import annotations
@@ -107,11 +105,11 @@ class LinearProgram(TotallyCorrective):
             size, own = n * width, n * self._weight
             upper = np.append(np.repeat(own, width), kHighsInf)
             highs.addVars(size + 1, np.zeros(size + 1), upper)
-            every = np.arange(size + 1, dtype=np.int32)
-            highs.changeColsCost(size + 1, every, np.append(-np.ones(size), self._theta))
+            every, ones = np.arange(size + 1, dtype=np.int32), np.ones(size)
+            highs.changeColsCost(size + 1, every, np.append(-ones, self._theta))
             if width > 1:
-                starts, ones = every[:size:width], np.ones(size)
-                highs.addRows(n, np.full(n, -kHighsInf), own, size, starts, every[:-1], ones)
+                below, starts = np.full(n, -kHighsInf), every[:size:width]
+                highs.addRows(n, below, own, size, starts, every[:-1], ones)
         n_caps = n if width > 1 else 0
         for rho in self._P.matrix.T[self._highs.getNumRow() - n_caps :]:
             row = np.append(rho, -1.0)

@@ -309,9 +309,8 @@ def minimise_along(
     for _ in range(100):
         at = expand(z + t * zd)
         descent = float(at.u @ zd)
-        if (t == 1.0 and abs(descent) <= enough) or (t == t_max and descent >= 0):
-            break
-        if descent == 0.0:
+        done = (t == 1.0 and abs(descent) <= enough) or (t == t_max and descent >= 0)
+        if done or descent == 0.0:
             break
         low, high = (t, high) if descent >= 0 else (low, t)
         curvature = float(at.h @ (zd - centred * descent) ** 2)
