@@ -42,6 +42,13 @@ def test_totally_corrective_beats_stage_wise_on_the_same_columns(member, loss):
     assert other.certificate_.dual <= model.certificate_.primal
 
 
+def test_a_code_that_is_learned_already_is_drawn_again():
+    """Such a column has an edge of next to nothing, which floats may take for a negative one."""
+    model = AdaBoostECC("random", 50, loss="logistic", random_state=0).fit(*IRIS)
+    assert model.n_iter_ == 50
+    assert (model.estimator_weights_ > 1e-9).all()
+
+
 def noisy_problem(n_classes):
     rng = np.random.default_rng(n_classes)
     y = np.arange(40 * n_classes) % n_classes

@@ -66,8 +66,8 @@ class StageWise:
         return 1
 
     def floor(self, r: float) -> float:
-        """Any column better than guessing will do."""
-        return 0.0
+        """Any column better than guessing will do; u is in floats where there is no formula."""
+        return 0.0 if isinstance(self._loss, Exponential) else 1e-15
 
     def done(self, gap: float) -> bool:
         """Algorithms 1 and 2 have no stopping rule."""
