@@ -43,7 +43,7 @@ def test_totally_corrective_beats_stage_wise_on_the_same_columns(member, loss):
 
 
 def test_a_code_that_is_learned_already_is_drawn_again():
-    """Such a column has an edge of next to nothing, which floats may take for a negative one."""
+    """Its column has an edge of next to nothing, which floats may take for a negative one."""
     model = AdaBoostECC("random", 50, loss="logistic", random_state=0).fit(*IRIS)
     assert model.n_iter_ == 50
     assert (model.estimator_weights_ > 1e-9).all()

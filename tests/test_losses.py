@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.special import logsumexp, softmax
 from sklearn.metrics import log_loss
 
-from tcboost.losses import LOSSES, ON_SCORES, SMOOTH, softmax_weights
+from tcboost.losses import LOSSES, SMOOTH, ScoreLoss, softmax_weights
 from tcboost.margins import Pairwise
 
 
@@ -187,6 +187,9 @@ def test_every_loss_is_convex_decreasing_and_knows_its_gradient(loss, n_classes)
     other = rng.normal(size=z.shape)
     tangent = dual.loss - ((other - z) * dual.u).sum() / dual.scale
     assert loss.dual_weights(other, weight).loss >= tangent
+
+
+ON_SCORES = {name: loss for name, loss in LOSSES.items() if isinstance(loss, ScoreLoss)}
 
 
 def outside(z):

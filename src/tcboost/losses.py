@@ -283,9 +283,8 @@ LOSSES: dict[str, Loss] = {
     "squared_hinge": SquaredHinge(),
     "hinge": Hinge(),
 }
-# Those for any margins, which the smooth master solves, and those for class vectors.
+# Those for any margins, which the smooth master solves.
 SMOOTH = {name: loss for name, loss in LOSSES.items() if isinstance(loss, SmoothLoss)}
-ON_SCORES = {name: loss for name, loss in LOSSES.items() if isinstance(loss, ScoreLoss)}
 
 
 def softmax_weights(x: Vector) -> DualWeights:

@@ -13,10 +13,11 @@ from tcboost.boosting import Run, lengths
 from tcboost.columns import LearnedCode, RandomCode, VectorCode
 from tcboost.correctors import BallCorrective, Budget
 from tcboost.correctors.newton import newton_step
-from tcboost.losses import LOSSES, ON_SCORES
+from tcboost.losses import LOSSES, ScoreLoss
 from tcboost.margins import Pairwise
 from test_boosting import problem, task_for
 
+ON_SCORES = [name for name, loss in LOSSES.items() if isinstance(loss, ScoreLoss)]
 CHOOSERS = {
     "vector": VectorCode,
     "learned": LearnedCode,
