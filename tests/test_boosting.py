@@ -3,14 +3,15 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.optimize import minimize, minimize_scalar
 
 from reference import algorithms as ref
 from tcboost.boosting import Run, Task
 from tcboost.coding import ecoc, one_vs_rest
 from tcboost.columns import FixedCode, LearnedCode, RandomCode
 from tcboost.correctors import StageWise, TotallyCorrective
-from tcboost.losses import LOSSES
-from tcboost.margins import Codeword, Pairwise
+from tcboost.losses import LOSSES, SMOOTH
+from tcboost.margins import Codeword, Pairwise, PairwiseCode
 from tcboost.model import Ensemble
 from tcboost.oracles import make_oracle
 from tcboost.rows.blocks import LocalRows
@@ -32,11 +33,11 @@ def task_for(rows, chooser, margin, loss="exponential"):
     return Task(rows, margin, LOSSES[loss], oracle, chooser(oracle))
 
 
-def run(rows, chooser, margin, n_rounds, **corrective):
+def run(rows, chooser, margin, n_rounds, loss="exponential", **corrective):
     """A finished run: stage-wise, or totally corrective if theta and tol are given."""
     cls = TotallyCorrective if corrective else StageWise
-    corrector = cls(margin, rows.y, rows.weight, **corrective)
-    return Run(task_for(rows, chooser, margin), corrector).boost(n_rounds)
+    corrector = cls(margin, rows.y, rows.weight, **corrective, loss=LOSSES[loss])
+    return Run(task_for(rows, chooser, margin, loss), corrector).boost(n_rounds)
 
 
 def dual_weights(rows, margin, z):
@@ -120,6 +121,101 @@ def test_multiboost_ecc_is_algorithm_3(theta, n_classes):
     codes = np.array([c.code for c in fit.columns]).T
     expected = ref.multiboost(rows.X, rows.y, theta, len(fit.w), rows.weight, codes=codes)
     assert_totally_corrective_agrees(fit, expected, rows, margin)
+
+
+@pytest.mark.parametrize("theta", [0.5, 2.0])
+@pytest.mark.parametrize("n_classes", [2, 3, 4])
+@pytest.mark.parametrize("code", [ecoc, one_vs_rest])
+def test_the_mixture_is_algorithm_3(code, theta, n_classes):
+    """Sec. III-D: a predefined code, one hypothesis for each bit, pairwise margins."""
+    rows, M = problem(60 + n_classes, n_classes), code(n_classes)
+    margin = PairwiseCode(M)
+    fit = run(rows, FixedCode, margin, T, theta=theta, tol=1e-9)
+    expected = ref.multiboost(rows.X, rows.y, theta, T, rows.weight, M=M, pairwise=True)
+    assert_totally_corrective_agrees(fit, expected, rows, margin)
+
+
+MARGINS = {
+    "codeword": (FixedCode, lambda C: Codeword(ecoc(C))),
+    "pairwise": (LearnedCode, Pairwise),
+    "mixture": (FixedCode, lambda C: PairwiseCode(ecoc(C))),
+}
+
+
+@pytest.mark.parametrize("margin", sorted(MARGINS))
+@pytest.mark.parametrize("loss", sorted(SMOOTH))
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_stage_wise_coefficients_are_exact_minima(loss, margin, n_classes):
+    chooser, make = MARGINS[margin]
+    rows, margin = problem(70 + n_classes, n_classes), make(n_classes)
+    fit = run(rows, chooser, margin, T, loss=loss)
+    assert len(fit.w) == T
+    z = np.zeros((len(rows), margin.width))
+    for w, column in zip(fit.w, fit.columns, strict=True):
+        rho = margin.apply(column.outputs(rows.X), rows.y).astype(float)
+
+        def value(t, z=z, rho=rho):
+            return SMOOTH[loss].dual_weights(z + t * rho, rows.weight).loss
+
+        found = minimize_scalar(value, bounds=(0, 20), method="bounded").x
+        assert value(w) <= value(found) + 1e-12
+        dual = SMOOTH[loss].dual_weights(z + w * rho, rows.weight)
+        assert abs((dual.u / dual.scale * rho).sum()) < 1e-9  # the corrective update
+        z = z + w * rho
+    assert_allclose(fit.corrector.z, z, atol=1e-12)
+    assert (np.diff(fit.history.arrays()["loss"]) < 0).all()
+
+
+@pytest.mark.parametrize("loss", sorted(SMOOTH))
+def test_a_column_without_an_error_has_a_finite_coefficient(loss):
+    X, y = np.array([[0.0], [1.0], [2.0]]), np.array([0, 1, 2])
+    rows, margin = (
+        LocalRows(X, y, np.ones(3), "auto", 1),
+        PairwiseCode(one_vs_rest(3)[:, [0, 2]]),
+    )
+    fit = run(rows, FixedCode, margin, 2, loss=loss)
+    assert len(fit.w) >= 1
+    assert (fit.w > 0).all()
+    assert (fit.w < 20).all()
+    assert np.isfinite(fit.certificate.gap)
+
+
+@pytest.mark.parametrize("margin", sorted(MARGINS))
+@pytest.mark.parametrize("loss", sorted(SMOOTH))
+@pytest.mark.parametrize("theta", [0.5, 5.0])
+def test_totally_corrective_rounds_are_optimal_for_every_loss_and_margin(loss, margin, theta):
+    """Against a general minimiser over the same columns, and the optimality conditions."""
+    chooser, make = MARGINS[margin]
+    rows, margin = problem(80, 3), make(3)
+    fit = run(rows, chooser, margin, T, loss=loss, theta=theta, tol=1e-8)
+    P = np.array([margin.apply(c.outputs(rows.X), rows.y) for c in fit.columns], dtype=float)
+    kind = SMOOTH[loss]
+
+    def value(w):
+        dual = kind.dual_weights(np.tensordot(w, P, 1), rows.weight)
+        return dual.loss, -np.tensordot(P, dual.u / dual.scale, 2)
+
+    within = {
+        "type": "ineq",
+        "fun": lambda w: theta - w.sum(),
+        "jac": lambda w: -np.ones_like(w),
+    }
+    start = np.full(len(P), theta / (2 * len(P)))
+    found = minimize(
+        value,
+        start,
+        jac=True,
+        bounds=[(0, None)] * len(P),
+        constraints=[within],
+        method="SLSQP",
+        options={"ftol": 1e-12, "maxiter": 500},
+    )
+    loss_, gradient = value(fit.w)
+    assert loss_ <= found.fun + 1e-8
+    assert loss_ == pytest.approx(fit.certificate.primal, abs=1e-12)
+    g = -gradient
+    assert theta * max(0.0, g.max()) - fit.w @ g <= 1e-9 + 1e-12
+    assert fit.w.sum() <= theta * (1 + 1e-12)
 
 
 def assert_totally_corrective_agrees(fit, expected, rows, margin):

@@ -1,6 +1,7 @@
 """The estimators as scikit-learn's users meet them."""
 
 import warnings
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -21,11 +22,18 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
 
 import tcboost
-from tcboost import AdaBoostECC, AdaBoostMO, MultiBoostECC, MultiBoostMO, TCBoostClassifier
+from tcboost import (
+    AdaBoostECC,
+    AdaBoostMO,
+    MultiBoostECC,
+    MultiBoostHinge,
+    MultiBoostMO,
+    TCBoostClassifier,
+)
 from tcboost.correctors import lengths, master
 
-ALL = [AdaBoostMO, AdaBoostECC, MultiBoostMO, MultiBoostECC]
-CORRECTIVE = [MultiBoostMO, MultiBoostECC]
+ALL = [AdaBoostMO, AdaBoostECC, MultiBoostMO, MultiBoostECC, MultiBoostHinge]
+CORRECTIVE = [MultiBoostMO, MultiBoostECC, MultiBoostHinge]
 IRIS = load_iris(return_X_y=True)
 
 
@@ -34,6 +42,14 @@ OBVIOUS = [
     TCBoostClassifier(theta=10.0, coding="learned"),
     TCBoostClassifier(theta=10.0, loss="exponential"),
     TCBoostClassifier(class_weight="balanced"),
+    TCBoostClassifier(loss="logistic", coding="learned"),
+    AdaBoostECC(coding="ovr"),
+    AdaBoostMO(loss="logistic"),
+    MultiBoostECC(coding="ecoc"),
+    MultiBoostECC(coding="ecoc", loss="logistic", theta=5.0),
+    MultiBoostMO(loss="logistic"),
+    MultiBoostMO(loss="squared_hinge"),
+    MultiBoostHinge(theta=2.0),
 ]
 
 
@@ -72,11 +88,15 @@ def test_every_algorithm_with_every_weak_learner(cls, learner):
 
 @pytest.mark.parametrize("cls", CORRECTIVE)
 def test_stagewise_theta_is_the_sum_of_the_stage_wise_coefficients(cls):
-    stage_wise = {MultiBoostMO: AdaBoostMO, MultiBoostECC: AdaBoostECC}[cls]
+    stage_wise = {
+        MultiBoostMO: AdaBoostMO,
+        MultiBoostECC: AdaBoostECC,
+        MultiBoostHinge: partial(AdaBoostECC, "ecoc"),
+    }[cls]
     model = cls(max_iter=20, random_state=3).fit(*IRIS)
     other = stage_wise(max_iter=20, random_state=3).fit(*IRIS)
     assert model.theta_ == other.estimator_weights_.sum() == other.theta_
-    assert model.history_["loss"][-1] <= other.history_["loss"][-1]
+    assert cls is MultiBoostHinge or model.history_["loss"][-1] <= other.history_["loss"][-1]
 
 
 def test_two_classes_reduce_to_binary_adaboost():
@@ -233,7 +253,13 @@ def test_missing_values_need_stumps():
         (AdaBoostMO, {"weak_learner": Ridge()}, "weak_learner.*classifier"),
         (AdaBoostMO, {"weak_learner": DecisionTreeClassifier}, "weak_learner.*classifier"),
         (AdaBoostMO, {"coding": "random"}, "coding"),
-        (AdaBoostECC, {"coding": "ecoc"}, "coding"),
+        (AdaBoostECC, {"coding": "vector"}, "coding"),
+        (MultiBoostECC, {"coding": [[1], [1], [-1]]}, "coding.*distinct rows"),
+        (MultiBoostHinge, {"coding": "random"}, "coding"),
+        (MultiBoostMO, {"loss": "hinge"}, "loss"),
+        (AdaBoostECC, {"loss": "multinomial"}, "loss"),
+        (TCBoostClassifier, {"loss": "logistic", "theta": 2.0}, "loss='logistic' needs coding"),
+        (TCBoostClassifier, {"loss": "logistic"}, "loss='logistic' needs coding"),
         (AdaBoostECC, {"coding": "learned", "weak_learner": "lda"}, "coding"),
         (AdaBoostMO, {"coding": np.ones((2, 3))}, r"coding.*\(3, n_columns\)"),
         (AdaBoostMO, {"coding": [[1, 1], [1, 1], [-1, -1]]}, "coding.*distinct rows"),

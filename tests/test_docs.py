@@ -8,7 +8,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+from tcboost.losses import LOSSES
 
 ROOT = Path(__file__).parent.parent
 PAPER_MAP = (ROOT / "docs" / "paper_map.md").read_text()
@@ -34,6 +37,26 @@ def test_the_examples_of_the_relatives_hold():
     assert len(examples) == 4
     for code in examples:
         exec(code, {})
+
+
+@pytest.mark.parametrize("name", ["members.md", "add_a_loss.md"])
+def test_the_examples_run(name):
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / name).read_text(), re.DOTALL)
+    assert len(blocks) >= 3
+    with contextlib.redirect_stdout(io.StringIO()):
+        exec("\n".join(blocks), {"__name__": "example"})
+
+
+def test_the_tutorial_shows_the_loss_that_was_kept():
+    """The class of the tutorial is that of the library."""
+    text = (ROOT / "docs" / "add_a_loss.md").read_text()
+    scope = {"__name__": "example"}
+    exec(re.search(r"```python\n(.*?)```", text, re.DOTALL).group(1), scope)
+    shown, kept = scope["SquaredHinge"](), LOSSES["squared_hinge"]
+    z = np.linspace(-3, 3, 101)
+    for a, b in zip(shown.phi(z), kept.phi(z), strict=True):
+        np.testing.assert_array_equal(a, b)
+    assert (shown.name, shown.bend) == (kept.name, kept.bend)
 
 
 def test_the_demo_runs(tmp_path):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.special import logsumexp, softmax
 from sklearn.metrics import log_loss
 
-from tcboost.losses import LOSSES, softmax_weights
+from tcboost.losses import LOSSES, SMOOTH, ScoreLoss, softmax_weights
 from tcboost.margins import Pairwise
 
 
@@ -189,7 +189,103 @@ def test_every_loss_is_convex_decreasing_and_knows_its_gradient(loss, n_classes)
     assert loss.dual_weights(other, weight).loss >= tangent
 
 
+ON_SCORES = {name: loss for name, loss in LOSSES.items() if isinstance(loss, ScoreLoss)}
+
+
+def outside(z):
+    """A step of finite differences away from where the hinges bend."""
+    return np.where(np.abs(z - 1.0) < 1e-4, 0.9, z)
+
+
+@pytest.mark.parametrize("loss", SMOOTH.values(), ids=SMOOTH)
+@pytest.mark.parametrize("spread", [0.1, 1.0, 5.0])
+def test_every_smooth_loss_knows_its_second_derivative(loss, spread):
+    rng = np.random.default_rng(int(10 * spread))
+    z, s = outside(spread * rng.normal(size=8)), rng.dirichlet(np.ones(8))
+    expand = loss.on_margins(s)
+    at = expand(z)
+    H = np.diag(at.h) - loss.centred * np.outer(at.u, at.u)
+    step = 1e-6
+    for i in range(8):
+        up, down = (expand(z + sign * step * np.eye(8)[i]) for sign in (1, -1))
+        assert at.u[i] == pytest.approx(-(up.loss - down.loss) / (2 * step), abs=1e-8)
+        np.testing.assert_allclose(-(up.u - down.u) / (2 * step), H[i], atol=1e-7)
+
+
+@pytest.mark.parametrize("loss", SMOOTH.values(), ids=SMOOTH)
+@pytest.mark.parametrize("spread", [0.0, 1.0, 100.0])
+def test_the_master_and_the_loop_see_the_same_loss(loss, spread):
+    rng = np.random.default_rng(3)
+    z, weight = spread * rng.normal(size=(9, 3)), rng.dirichlet(np.ones(9))
+    at = loss.on_margins(np.repeat(weight / 3, 3))(z.ravel())
+    dual = loss.dual_weights(z, weight)
+    assert dual.loss == pytest.approx(at.loss, rel=1e-12, abs=1e-15)
+    np.testing.assert_allclose(dual.u.ravel() / dual.scale, at.u, rtol=1e-12, atol=1e-16)
+    assert dual.offset is None
+
+
 @pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES)
+@pytest.mark.parametrize("shift", [-1e6, -3.0, 0.0, 3.0, 1e6])
+def test_the_bound_of_every_loss_holds_at_the_rounded_weights(loss, shift):
+    """``loss(z') + <u, z'>`` is nowhere below the offset that the loop takes for it."""
+    rng = np.random.default_rng(0)
+    weight = rng.dirichlet(np.full(20, 0.2))  # some of them weigh next to nothing
+    weight = np.maximum(weight, 1e-20)
+    z = shift + rng.normal(size=(20, 3))
+    dual = loss.dual_weights(z, weight)
+    u, scale = dual.u.astype(np.longdouble), np.longdouble(dual.scale)
+    offset = (
+        dual.offset if dual.offset is not None else dual.loss + float((u * z).sum() / scale)
+    )
+    offset -= 2.0 * u.size * max(1.0, 1.0 - z.min()) / dual.scale
+    for spread in (0.0, 1e-3, 1.0, 100.0):
+        other = z + spread * rng.normal(size=z.shape)
+        value = loss.dual_weights(other, weight).loss + float((u * other).sum() / scale)
+        assert value >= offset - 1e-15 * (1 + 100 * abs(shift))
+
+
+@pytest.mark.parametrize("name", [n for n, loss in SMOOTH.items() if not loss.centred])
+def test_elementwise_losses_are_means_of_a_function_of_one_margin(name):
+    rng = np.random.default_rng(0)
+    loss, z = LOSSES[name], 3 * rng.normal(size=(7, 3))
+    weight = rng.dirichlet(np.ones(7))
+    value, slope, h = loss.phi(z)
+    assert (slope >= 0).all()
+    assert (h >= 0).all()
+    assert h.max() <= loss.bend * (1 + 1e-12)
+    dual = loss.dual_weights(z, weight)
+    assert dual.loss == pytest.approx(weight @ value.mean(axis=1))
+    # No distribution: the weights sum to what is left of the slope, and not to one.
+    assert dual.u.sum() / dual.scale == pytest.approx(weight @ slope.mean(axis=1))
+    if name == "logistic":
+        assert dual.u.sum() < dual.scale
+        np.testing.assert_allclose(value, np.log1p(np.exp(-z)))
+
+
+def test_squared_hinge_weights_may_sum_to_more_than_one():
+    dual = LOSSES["squared_hinge"].dual_weights(np.full((4, 2), -1e6), np.full(4, 0.25))
+    assert dual.u.sum() / dual.scale == pytest.approx(1e6 + 1)
+    assert 2**58 < dual.u.sum() <= 2**60
+    assert dual.loss == pytest.approx((1e6 + 1) ** 2 / 2)
+
+
+def test_hinge_is_one_slack_a_row():
+    z = np.array([[2.0, 1.5], [0.5, 0.5], [-1.0, 3.0], [1.0, 4.0]])
+    weight = np.array([0.1, 0.2, 0.3, 0.4])
+    dual = LOSSES["hinge"].dual_weights(z, weight)
+    assert dual.loss == pytest.approx(0.2 * 0.5 + 0.3 * 2.0)
+    expected = [[0, 0], [0.1, 0.1], [0.3, 0], [0, 0]]
+    np.testing.assert_allclose(dual.u / dual.scale, expected, atol=1e-14)
+    assert dual.offset == pytest.approx(0.5)
+    # Whatever shares are asked for, a row gives no more than its weight.
+    v = np.array([[3.0, 1.0], [0.2, 0.3], [0.0, 0.0], [1.0, 1e-12]])
+    dual = LOSSES["hinge"].shared_out(v, z, weight)
+    rows = dual.u.sum(axis=1) / dual.scale
+    assert (rows <= weight).all()
+    np.testing.assert_allclose(rows, [0.1, 0.1, 0.0, 0.4], rtol=1e-12)
+
+
+@pytest.mark.parametrize("loss", ON_SCORES.values(), ids=ON_SCORES)
 @pytest.mark.parametrize("spread", [0.0, 1.0, 300.0])
 def test_scores_and_pairwise_margins_tell_the_same(loss, spread):
     rng = np.random.default_rng(0)

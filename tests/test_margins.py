@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from reference import algorithms as ref
 from tcboost.coding import ecoc, one_vs_rest
 from tcboost.losses import softmax_weights
-from tcboost.margins import AgainstAll, Codeword, Pairwise
+from tcboost.margins import AgainstAll, Codeword, Pairwise, PairwiseCode
 
 
 def exponential(z, log_s):
@@ -21,11 +21,11 @@ def make(kind, n_classes):
         return Pairwise(n_classes), n_classes
     if kind in ("samme", "m1"):
         return AgainstAll(n_classes, 1.0 if kind == "m1" else 1 / (n_classes - 1)), n_classes
-    M = ecoc(n_classes) if kind == "ecoc" else one_vs_rest(n_classes)
-    return Codeword(M), M.shape[1]
+    M = ecoc(n_classes) if "ecoc" in kind else one_vs_rest(n_classes)
+    return (PairwiseCode if "pairwise" in kind else Codeword)(M), M.shape[1]
 
 
-KINDS = ["pairwise", "ecoc", "ovr"]
+KINDS = ["pairwise", "ecoc", "ovr", "pairwise ecoc", "pairwise ovr"]
 CASES = [(kind, C) for kind in KINDS for C in (2, 3, 5)]
 ALL = CASES + [(kind, C) for kind in ("samme", "m1") for C in (2, 3, 5)]
 
@@ -63,6 +63,27 @@ def test_codeword_margins_are_those_of_the_paper(C, code):
     outputs = ref.outputs_of(X, stumps).astype(np.int8)
     rho = Codeword(M).apply(outputs, y)
     np.testing.assert_array_equal(rho, ref.rho_mo(X, y, M, stumps))
+
+
+@pytest.mark.parametrize("C", [2, 3, 5])
+@pytest.mark.parametrize("code", [ecoc, one_vs_rest])
+def test_pairwise_margins_of_a_code_are_those_of_the_paper(C, code):
+    rng = np.random.default_rng(C)
+    X, y, M = rng.normal(size=(20, 2)), labels(20, C), code(C)
+    stumps = [ref.Stump(l % 2, 0.1 * l, 1 - 2 * (l % 2)) for l in range(M.shape[1])]
+    outputs = ref.outputs_of(X, stumps).astype(np.int8)
+    margin = PairwiseCode(M)
+    rho = margin.apply(outputs, y)
+    np.testing.assert_array_equal(rho, ref.rho_code(X, y, M, stumps))
+    assert np.abs(rho).max() <= margin.spread
+
+
+def test_margins_of_many_bits_do_not_overflow():
+    M = np.repeat(one_vs_rest(4), 70, axis=1)  # 280 bits, of which 140 tell two classes apart
+    margin, y = PairwiseCode(M), np.arange(4)
+    rho = margin.apply(M[y], y)
+    assert (rho == 280).all()
+    assert margin.spread == 280
 
 
 @pytest.mark.parametrize(("kind", "C"), ALL)
@@ -114,12 +135,13 @@ def test_adjoint_identity_in_integers(case):
 def test_rows_of_pairwise_weights_sum_to_zero(case):
     margin, y, u, _ = case
     V = margin.adjoint(u, y)
-    if isinstance(margin, Pairwise):
+    assert np.abs(V.astype(float)).sum() <= margin.spread * u.sum(dtype=float) * (1 + 1e-12)
+    if type(margin) is Pairwise:
         assert (V.sum(axis=1) == 0).all()
         own = np.take_along_axis(V, y[:, None], axis=1)
         np.testing.assert_array_equal(own[:, 0], u.sum(axis=1))
         assert np.abs(V).sum() == 2 * u.sum()
-    else:
+    elif isinstance(margin, Codeword):
         np.testing.assert_array_equal(np.abs(V), u)
 
 

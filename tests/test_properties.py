@@ -1,5 +1,7 @@
 """What must hold for any data: small integer grids give ties, duplicates and constants."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -7,12 +9,22 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose, assert_array_equal
 
-from tcboost import AdaBoostECC, AdaBoostMO, MultiBoostECC, MultiBoostMO
+from tcboost import AdaBoostECC, AdaBoostMO, MultiBoostECC, MultiBoostHinge, MultiBoostMO
 
+FAMILY = [
+    partial(AdaBoostECC, "ovr"),
+    partial(MultiBoostECC, "ecoc"),
+    partial(MultiBoostMO, loss="logistic"),
+    partial(MultiBoostECC, loss="logistic"),
+    partial(AdaBoostMO, loss="logistic"),
+    partial(MultiBoostMO, loss="squared_hinge"),
+    MultiBoostHinge,
+    partial(MultiBoostHinge, theta=0.3),
+]
 ALL = [AdaBoostMO, AdaBoostECC, MultiBoostMO, MultiBoostECC]
 CORRECTIVE = [MultiBoostMO, MultiBoostECC]
 QUICK = settings(
-    max_examples=15, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True
+    max_examples=25, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True
 )
 
 
@@ -39,7 +51,7 @@ def assert_same_model(a, b):
 
 
 @QUICK
-@given(problems(), st.sampled_from(ALL), st.integers(0, 2**32 - 1))
+@given(problems(), st.sampled_from([*ALL, *FAMILY]), st.integers(0, 2**32 - 1))
 def test_row_order_repetition_and_threads_change_nothing(problem, cls, seed):
     X, y, weight = problem
     model = cls(max_iter=8, random_state=0, n_jobs=1).fit(X, y, weight)
@@ -87,19 +99,21 @@ def margins(model, outputs, y):
 
 
 @QUICK
-@given(problems(), st.sampled_from(ALL))
+@given(problems(), st.sampled_from([*ALL, *FAMILY]))
 def test_the_training_loss_never_rises(problem, cls):
     X, y, weight = problem
     model = cls(max_iter=12, random_state=1).fit(X, y, weight)
-    slack = 1e-5 if cls in CORRECTIVE else 1e-12  # the master's tolerance
-    assert (np.diff(model.history_["loss"], prepend=0.0) <= slack).all()
+    corrective = hasattr(model, "theta")
+    slack = 1e-5 if corrective else 1e-12  # the master's tolerance
+    empty = {"exponential": 0.0, "logistic": np.log(2), "squared_hinge": 0.5, "hinge": 1.0}
+    assert (np.diff(model.history_["loss"], prepend=empty[model.loss]) <= slack).all()
     assert (np.diff(model.history_["gap"] - model.history_["loss"]) <= 1e-9).all() or (
-        cls not in CORRECTIVE
+        not corrective
     )
 
 
 @QUICK
-@given(problems(), st.sampled_from(ALL))
+@given(problems(), st.sampled_from([*ALL, *FAMILY]))
 def test_history_agrees_with_the_model(problem, cls):
     X, y, weight = problem
     model = cls(max_iter=6, random_state=2).fit(X, y, weight)

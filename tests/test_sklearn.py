@@ -23,7 +23,14 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.validation import _get_feature_names
 
 import tcboost
-from tcboost import AdaBoostECC, AdaBoostMO, MultiBoostECC, MultiBoostMO, TCBoostClassifier
+from tcboost import (
+    AdaBoostECC,
+    AdaBoostMO,
+    MultiBoostECC,
+    MultiBoostHinge,
+    MultiBoostMO,
+    TCBoostClassifier,
+)
 from tcboost.rows.blocks import LocalRows
 
 STAGE_WISE = [AdaBoostMO, AdaBoostECC]
@@ -367,6 +374,13 @@ def assert_same_fit(a, b, X):
 WARM = [small(cls, warm_start=True) for cls in ALL] + [
     small(TCBoostClassifier, warm_start=True, coding=coding, loss=loss)
     for coding, loss in (("random", "multinomial"), ("learned", "multinomial"))
+]
+WARM += [
+    small(MultiBoostHinge, warm_start=True, theta=0.2),
+    small(MultiBoostECC, warm_start=True, coding="ecoc"),
+    small(AdaBoostECC, warm_start=True, coding="ecoc"),
+    small(AdaBoostMO, warm_start=True, loss="logistic"),
+    small(MultiBoostECC, warm_start=True, loss="logistic"),
 ]
 WARM += [
     small(cls, warm_start=True, weak_learner=learner)

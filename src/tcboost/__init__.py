@@ -4,7 +4,7 @@ from ._version import __version__
 from .classifier import TCBoostClassifier
 from .correctors import solve_master
 from .model import load, save
-from .named import AdaBoostECC, AdaBoostMO, MultiBoostECC, MultiBoostMO
+from .named import AdaBoostECC, AdaBoostMO, MultiBoostECC, MultiBoostHinge, MultiBoostMO
 from .path import plot_theta_path, theta_path
 from .relatives import AdaBoostSAMME, MultiBoostSAMME
 from .thin import thin
@@ -14,6 +14,7 @@ __all__ = [
     "AdaBoostMO",
     "AdaBoostSAMME",
     "MultiBoostECC",
+    "MultiBoostHinge",
     "MultiBoostMO",
     "MultiBoostSAMME",
     "TCBoostClassifier",

@@ -164,6 +164,7 @@ class Run:
             * task.loss.spread(task.margin)
             * np.sqrt(2.0 * max(0.0, self._open) + 1e-14)
         )
+        near = np.minimum(near, 1e300)  # a feature without a stump is below that, too
         if budget.price > 0:
             return (best < budget.price - near).all(axis=1)
         level = np.array([budget.level(bounds, self.corrector.theta)])
@@ -202,7 +203,7 @@ class Run:
         """
         task, corrector = self.task, self.corrector
         z = corrector.z
-        dual = task.loss.dual_weights(z, task.rows.weight)
+        dual = corrector.dual or task.loss.dual_weights(z, task.rows.weight)
         prices = task.oracle.price(task.rows, task.margin.adjoint(dual.u, task.rows.y))
         w, budget, scale = corrector.w, corrector.budget, float(dual.scale)
         a = np.zeros_like(w)
@@ -221,8 +222,11 @@ class Run:
                 budget.intercept > 0,
             )
             priced = task.chooser.choose(prices, wanted)
-        # A convex loss is above its tangent; rounding u to integers adds a little.
-        offset = dual.loss + float((w * a).sum()) - dual.u.size * 2.0**-59
+        offset = dual.offset
+        if offset is None:  # a convex loss is above its tangent
+            offset = dual.loss + float((w * a).sum())
+        # Rounding u to integers adds a little, where a loss is steep in proportion.
+        offset -= 2.0 * dual.u.size * max(1.0, 1.0 - float(z.min())) / scale
         bounds = priced.bounds / scale
         self._certifier.add(float(bounds.max()), offset)
         theta = corrector.theta

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from .estimator import BoostingClassifier
-from .losses import LOSSES
+from .losses import SMOOTH
 
 
 class TCBoostClassifier(BoostingClassifier):
@@ -30,8 +30,9 @@ class TCBoostClassifier(BoostingClassifier):
 
     Parameters
     ----------
-    loss : {"multinomial", "exponential"}, default="multinomial"
-        Cross-entropy, or the paper's exponential loss of pairwise margins (its logarithm).
+    loss : {"multinomial", "exponential", "logistic", "squared_hinge"}, default="multinomial"
+        Cross-entropy, or the paper's exponential loss of pairwise margins (its logarithm). With
+        codes, learned or drawn, also the logistic loss and the squared hinge of these margins.
     coding : {"vector", "learned", "random"}, default="vector"
         What a stump says about the classes: a vector that is re-solved in every round, or a
         multiple of a code in {-1, +1}, found together with the stump or drawn.
@@ -112,7 +113,7 @@ class TCBoostClassifier(BoostingClassifier):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **BoostingClassifier._parameter_constraints,
-        "loss": [StrOptions(set(LOSSES))],
+        "loss": [StrOptions({"multinomial", *SMOOTH})],
         "coding": [StrOptions({"vector", "learned", "random"})],
         "theta": [StrOptions({"auto", "cv"}), Interval(Real, 0, np.inf, closed="neither")],
         "ridge": [StrOptions({"auto"}), Interval(Real, 0, np.inf, closed="left")],
@@ -141,19 +142,4 @@ class TCBoostClassifier(BoostingClassifier):
         n_iter_no_change: int = 10,
         class_weight: Any = None,
     ) -> None:
-        self.loss = loss
-        self.coding = coding
-        self.theta = theta
-        self.max_iter = max_iter
-        self.weak_learner = weak_learner
-        self.max_bins = max_bins
-        self.ridge = ridge
-        self.tol = tol
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.warm_start = warm_start
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.class_weight = class_weight
+        self._keep_arguments(locals())

@@ -18,6 +18,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.class_weight import compute_sample_weight
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
     _check_sample_weight,
@@ -37,12 +38,13 @@ from .correctors import (
     BallCorrective,
     Budget,
     Corrector,
+    LinearProgram,
     StageWise,
     TotallyCorrective,
     lengths,
 )
-from .losses import LOSSES
-from .margins import Codeword, Margin, Pairwise
+from .losses import LOSSES, ScoreLoss, SmoothLoss
+from .margins import Codeword, Margin, Pairwise, PairwiseCode
 from .model.ensemble import Ensemble
 from .oracles import Column, Stump, make_oracle
 from .rows.blocks import LocalRows
@@ -63,6 +65,13 @@ _WEAK_LEARNERS = {"stump", "product", "lda"}
 _PATH_TOL = 3e-2  # of the fits that only serve to choose theta
 
 
+def _has_probabilities(estimator: Any) -> bool:
+    """Whether the loss tells probabilities; hinges only tell on which side a row is."""
+    if LOSSES[estimator.loss].log_odds is None:
+        raise AttributeError(f"loss={estimator.loss!r} does not tell probabilities")
+    return True
+
+
 class BoostingClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     """The base of `classifier.TCBoostClassifier` and of the paper's estimators in `named`.
 
@@ -79,6 +88,8 @@ class BoostingClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     variant: str = "samme"
     class_weight: Any = None
     coding: Any
+    theta: float | str
+    tol: float
     max_iter: int
     weak_learner: Any
     max_bins: int | str | None
@@ -119,6 +130,10 @@ class BoostingClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
         "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
     }
+
+    def _keep_arguments(self, arguments: dict[str, Any]) -> None:
+        """Those of the constructor, each under its own name, as scikit-learn asks."""
+        self.__dict__.update({k: v for k, v in arguments.items() if k != "self"})
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
@@ -235,15 +250,22 @@ class BoostingClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         if self.early_stopping:
             rows, others = rows.hold_out(self.validation_fraction)
             held_out = HeldOut(others, self.n_iter_no_change)
-        per_margin = 2.0 if self.loss == "exponential" else 1.0
+        per_margin = LOSSES[self.loss].log_odds or np.nan  # there are none then
         self.probability_scale_ = per_margin * self._margin(len(self.classes_)).per_score
         given = not isinstance(self.ridge, str) and self.ridge > 0
         if given and self.coding != "vector":
             raise ValueError(f"ridge={self.ridge} needs coding='vector', not {self.coding!r}")
+        oc = self.coefficient == "pseudo-loss"
+        if oc and not (self._grown and self.loss == "exponential"):
+            raise ValueError(
+                "coefficient='pseudo-loss' needs loss='exponential' and coding='random' or "
+                f"'learned', not {self.loss!r} and {self.coding!r}"
+            )
         if self._stage_wise:
             task = self._task(rows, seed)
-            pseudo_loss = self.coefficient == "pseudo-loss" or self.variant == "m2"
-            corrector = StageWise(task.margin, rows.y, rows.weight, pseudo_loss)
+            assert isinstance(task.loss, SmoothLoss)
+            pseudo_loss = oc or self.variant == "m2"
+            corrector = StageWise(task.margin, rows.y, rows.weight, task.loss, pseudo_loss)
             return Run(task, corrector, self.verbose, held_out)
         theta = self.theta
         if theta == "stagewise":
@@ -304,15 +326,26 @@ class BoostingClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         corrector: Corrector
         vector = isinstance(self.coding, str) and self.coding == "vector"
         if vector or self.loss == "multinomial":
+            if not isinstance(task.loss, ScoreLoss):
+                raise ValueError(f"loss={self.loss!r} needs coding='learned' or 'random'")
             corrector = BallCorrective(margin, y, weight, task.loss, not vector, budget, tol)
+        elif isinstance(task.loss, SmoothLoss):
+            corrector = TotallyCorrective(margin, y, weight, budget.theta, tol, task.loss)
         else:
-            corrector = TotallyCorrective(margin, y, weight, budget.theta, tol)
+            corrector = LinearProgram(margin, y, weight, budget.theta, tol)
         return Run(task, corrector, verbose, held_out)
 
-    def _margin(self, n_classes: int) -> Margin:
-        if self._pairwise:
+    @property
+    def _grown(self) -> bool:
+        """Whether every column has a code of its own, or none; else M is fixed."""
+        names = ("random", "learned", "vector")
+        return self.coding is None or (isinstance(self.coding, str) and self.coding in names)
+
+    def _margin(self, n_classes: int, M: NDArray[Any] | None = None) -> Margin:
+        if self._grown:
             return Pairwise(n_classes)
-        return Codeword(coding_matrix(self.coding, n_classes))
+        M = coding_matrix(self.coding, n_classes) if M is None else M
+        return PairwiseCode(M) if self._pairwise else Codeword(M)
 
     def _task(self, rows: LocalRows, seed: int) -> Task:
         """The same seed gives the same code draws, for the stage-wise run behind theta too."""
@@ -320,7 +353,7 @@ class BoostingClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         n_classes = len(self.classes_)
         oracle = make_oracle(self.weak_learner, rows, rng)
         chooser: Chooser
-        if not self._pairwise:
+        if not self._grown:
             chooser = FixedCode(oracle)
         elif self.coding == "vector":
             chooser = VectorCode(oracle)
@@ -336,7 +369,7 @@ class BoostingClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         self.theta_, self.certificate_ = model.theta, model.certificate
         self.n_iter_ = len(model.columns)
         self.history_ = run.history.arrays()
-        if not self._pairwise:
+        if not self._grown:
             self.coding_matrix_ = coding_matrix(self.coding, len(self.classes_))
         elif model.w.ndim == 2:
             self.coding_matrix_ = model.w.T
@@ -381,6 +414,7 @@ class BoostingClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         """
         return self._decode(self.decision_function(X))
 
+    @available_if(_has_probabilities)
     def predict_proba(self, X: ArrayLike) -> Vector:
         """Class probabilities, the largest of which is the prediction.
 
@@ -388,11 +422,12 @@ class BoostingClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         the population minimiser of the loss, or a scale fitted out of fold, with a `theta` of
         "auto" or "cv".
 
-        Cross-entropy: the softmax of the scores. Pairwise exponential loss: that of twice the
-        scores. Codeword exponential loss: the log-odds of bit l are ``2 F_l``, and those of two
-        classes the mean over the bits that tell them apart, which is the nearest to these bits
-        in the sense of the sum of ``KL(p, bit)``. That is the softmax of the scores divided by
-        the number of such bits.
+        Cross-entropy, and logistic loss of pairwise margins: the softmax of the scores.
+        Pairwise exponential loss: that of twice the scores. Codewords: the log-odds of bit l
+        are ``2 F_l`` (exponential) or ``F_l`` (logistic), and those of two classes the mean
+        over the bits that tell them apart, which is the nearest to these bits in the sense
+        of the sum of ``KL(p, bit)``. That is the softmax of the scores divided by the number of
+        such bits, or by twice it. Hinges tell no probabilities, and have no such method.
 
         Parameters
         ----------
@@ -404,6 +439,7 @@ class BoostingClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         """
         return self._probabilities(X, softmax)
 
+    @available_if(_has_probabilities)
     def predict_log_proba(self, X: ArrayLike) -> Vector:
         """Logarithms of the class probabilities, finite where those underflow.
 
@@ -523,8 +559,7 @@ class BoostingClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         return [w for w in self.history_["weights"] if len(w) <= self.n_iter_]
 
     def _ensemble(self) -> Ensemble:
-        n_classes = len(self.classes_)
-        margin = self._margin(n_classes) if self._pairwise else Codeword(self.coding_matrix_)
+        margin = self._margin(len(self.classes_), getattr(self, "coding_matrix_", None))
         return Ensemble(self.estimators_, self.estimator_weights_, margin)
 
     def _check_values(self, X: Vector) -> None:

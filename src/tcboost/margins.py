@@ -1,4 +1,4 @@
-"""The two margins of the paper, and their adjoints.
+"""The margins of the paper, and their adjoints.
 
 A column of the problem maps a row x to a vector of outputs o(x); its margins are a linear map
 of o(x) that depends on the class y. Pricing needs only the adjoint of that map: the edge of a
@@ -20,7 +20,8 @@ class Margin(Protocol):
 
     width: int
     n_outputs: int
-    spread: float  # the sum of |V| for a sum of |u| of one, at the most
+    # The sum of |V| for a sum of |u| of one, and the margin of outputs -1 and +1, at the most.
+    spread: float
     per_score: float  # margin between two classes, for a difference of one in their scores
     against: float  # how large a wrong margin is, where a right one is one
 
@@ -107,6 +108,31 @@ class Pairwise:
     def wrong(self, z: NDArray[Any], y: Labels) -> NDArray[np.bool_]:
         """Where another class scores higher, or as high with a smaller index."""
         return ((z < 0) | ((z == 0) & (self._others[y] < y[:, None]))).any(axis=1)
+
+
+class PairwiseCode(Pairwise):
+    """Margins ``rho_ic = (M(y_i, :) - M(c, :)) o(x_i)`` of a fixed code, Sec. III-D.
+
+    Pairwise margins of the decoded outputs ``M o(x)``: those of the hinge loss, equation (24),
+    and of the mixture of AdaBoost.MO and AdaBoost.ECC that the paper leaves open.
+    """
+
+    def __init__(self, M: NDArray[np.int8]) -> None:
+        super().__init__(len(M))
+        self.M, self.n_outputs = M, M.shape[1]
+        self.spread = float(M.shape[1] - (M.astype(np.intp) @ M.T).min())
+
+    def apply(self, outputs: NDArray[Any], y: Labels) -> NDArray[Any]:
+        """Margins (rows, classes - 1)."""
+        return super().apply(self.scores(outputs), y)
+
+    def adjoint(self, u: NDArray[Any], y: Labels) -> NDArray[Any]:
+        """``V_il = sum_c u_ic (M(y_i, l) - M(c, l))``, as in (28) and (29)."""
+        return super().adjoint(u, y) @ self.M.astype(u.dtype)
+
+    def scores(self, outputs: NDArray[Any]) -> NDArray[Any]:
+        """``M(c, :) F(x)`` for every class c; sums of many bits do not fit into 8."""
+        return outputs @ self.M.T.astype(np.promote_types(outputs.dtype, np.int16))
 
 
 class AgainstAll:

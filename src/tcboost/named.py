@@ -1,4 +1,4 @@
-"""The paper's four algorithms, each with the paper's defaults."""
+"""The paper's algorithms, each with the paper's defaults."""
 
 from __future__ import annotations
 
@@ -9,9 +9,13 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from .estimator import BoostingClassifier
+from .losses import SMOOTH
 
 _CODE_MATRIX: dict[str, list[Any]] = {"coding": [StrOptions({"ecoc", "ovr"}), "array-like"]}
-_CODE_COLUMN: dict[str, list[Any]] = {"coding": [StrOptions({"random", "learned"})]}
+_ANY_CODE: dict[str, list[Any]] = {
+    "coding": [StrOptions({"random", "learned", "ecoc", "ovr"}), "array-like"]
+}
+_LOSS: dict[str, list[Any]] = {"loss": [StrOptions(set(SMOOTH))]}
 _BUDGET: dict[str, list[Any]] = {
     "theta": [StrOptions({"stagewise", "cv"}), Interval(Real, 0, np.inf, closed="neither")],
     "tol": [Interval(Real, 0, np.inf, closed="neither")],
@@ -31,6 +35,9 @@ class AdaBoostMO(BoostingClassifier):
         one-versus-rest, or your own.
     max_iter : int, default=100
         The number of rounds T.
+    loss : {"exponential", "logistic", "squared_hinge"}, default="exponential"
+        The paper's loss of a margin, ``exp(-z)``, or ``log(1 + exp(-z))``, or
+        ``max(0, 1 - z)^2 / 2``, which tells no probabilities.
     weak_learner : {"stump", "product", "lda"} or classifier, default="stump"
         Decision stumps, searched exactly; products of up to three of them, fitted factor by
         factor; Fisher's linear discriminant; or any scikit-learn classifier whose `fit` takes
@@ -100,6 +107,7 @@ class AdaBoostMO(BoostingClassifier):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **BoostingClassifier._parameter_constraints,
         **_CODE_MATRIX,
+        **_LOSS,
     }
 
     def __init__(
@@ -107,6 +115,7 @@ class AdaBoostMO(BoostingClassifier):
         coding: Any = "ecoc",
         max_iter: int = 100,
         *,
+        loss: str = "exponential",
         weak_learner: Any = "stump",
         max_bins: int | str | None = "auto",
         random_state: Any = None,
@@ -117,17 +126,7 @@ class AdaBoostMO(BoostingClassifier):
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 10,
     ) -> None:
-        self.coding = coding
-        self.max_iter = max_iter
-        self.weak_learner = weak_learner
-        self.max_bins = max_bins
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.warm_start = warm_start
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
+        self._keep_arguments(locals())
 
 
 class AdaBoostECC(BoostingClassifier):
@@ -138,9 +137,10 @@ class AdaBoostECC(BoostingClassifier):
 
     Parameters
     ----------
-    coding : {"random", "learned"}, default="random"
+    coding : {"random", "learned", "ecoc", "ovr"} or array-like, default="random"
         A code column drawn in each round, as in the paper, or the one that together with its
-        stump has the largest edge of all.
+        stump has the largest edge of all. With a coding matrix, as in `AdaBoostMO`, a round
+        adds a hypothesis for each bit: the mixture of MO and ECC at the end of Sec. III-D.
     max_iter : int, default=100
         The number of rounds T.
     coefficient : {"error", "pseudo-loss"}, default="error"
@@ -152,7 +152,7 @@ class AdaBoostECC(BoostingClassifier):
     Notes
     -----
     The other parameters and the attributes are those of `AdaBoostMO`; `coding_matrix_` has a
-    column for each round.
+    column for each round, unless it is given.
 
     Examples
     --------
@@ -167,7 +167,8 @@ class AdaBoostECC(BoostingClassifier):
     _stage_wise = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **BoostingClassifier._parameter_constraints,
-        **_CODE_COLUMN,
+        **_ANY_CODE,
+        **_LOSS,
         "coefficient": [StrOptions({"error", "pseudo-loss"})],
     }
 
@@ -176,6 +177,7 @@ class AdaBoostECC(BoostingClassifier):
         coding: Any = "random",
         max_iter: int = 100,
         *,
+        loss: str = "exponential",
         coefficient: str = "error",
         weak_learner: Any = "stump",
         max_bins: int | str | None = "auto",
@@ -187,18 +189,7 @@ class AdaBoostECC(BoostingClassifier):
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 10,
     ) -> None:
-        self.coding = coding
-        self.max_iter = max_iter
-        self.coefficient = coefficient
-        self.weak_learner = weak_learner
-        self.max_bins = max_bins
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.warm_start = warm_start
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
+        self._keep_arguments(locals())
 
 
 class MultiBoostMO(BoostingClassifier):
@@ -247,6 +238,7 @@ class MultiBoostMO(BoostingClassifier):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **BoostingClassifier._parameter_constraints,
         **_CODE_MATRIX,
+        **_LOSS,
         **_BUDGET,
     }
 
@@ -256,6 +248,7 @@ class MultiBoostMO(BoostingClassifier):
         theta: float | str = "stagewise",
         max_iter: int = 100,
         *,
+        loss: str = "exponential",
         weak_learner: Any = "stump",
         max_bins: int | str | None = "auto",
         tol: float = 1e-4,
@@ -267,19 +260,7 @@ class MultiBoostMO(BoostingClassifier):
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 10,
     ) -> None:
-        self.coding = coding
-        self.theta = theta
-        self.max_iter = max_iter
-        self.weak_learner = weak_learner
-        self.max_bins = max_bins
-        self.tol = tol
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.warm_start = warm_start
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
+        self._keep_arguments(locals())
 
 
 class MultiBoostECC(BoostingClassifier):
@@ -296,9 +277,10 @@ class MultiBoostECC(BoostingClassifier):
 
     Parameters
     ----------
-    coding : {"random", "learned"}, default="random"
+    coding : {"random", "learned", "ecoc", "ovr"} or array-like, default="random"
         A code column drawn in each round, as in the paper, or the one that together with its
-        stump has the largest edge of all.
+        stump has the largest edge of all. With a coding matrix, as in `MultiBoostMO`, a round
+        adds a hypothesis for each bit: the mixture of MO and ECC at the end of Sec. III-D.
     theta : float, "stagewise" or "cv", default="stagewise"
         The budget of the coefficients. "stagewise" runs AdaBoost.ECC first, for as many rounds,
         and takes the sum of its coefficients. "cv" takes the lowest error of a five-fold cross
@@ -327,13 +309,84 @@ class MultiBoostECC(BoostingClassifier):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **BoostingClassifier._parameter_constraints,
-        **_CODE_COLUMN,
+        **_ANY_CODE,
+        **_LOSS,
         **_BUDGET,
     }
 
     def __init__(
         self,
         coding: Any = "random",
+        theta: float | str = "stagewise",
+        max_iter: int = 100,
+        *,
+        loss: str = "exponential",
+        weak_learner: Any = "stump",
+        max_bins: int | str | None = "auto",
+        tol: float = 1e-4,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        warm_start: bool = False,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 10,
+    ) -> None:
+        self._keep_arguments(locals())
+
+
+class MultiBoostHinge(BoostingClassifier):
+    """Totally corrective boosting with the multiclass hinge loss, Sec. III-D of the paper.
+
+    Solves, over all combinations of L-tuples of weak hypotheses,
+
+        minimise    mean_i max(0, 1 - min_{c != y_i} (M[y_i] - M[c]) . F(x_i)),
+                    F = sum_j w_j h_j
+        subject to  w >= 0,  sum w <= theta
+
+    by column generation. Each round solves a linear program in its dual (Theorem 3), by HiGHS.
+    Many rows end with a margin of exactly 1, and few columns have a weight. There are no
+    probabilities, and with two classes it is LPBoost.
+
+    Parameters
+    ----------
+    coding : {"ecoc", "ovr"} or array-like of shape (n_classes, L), default="ecoc"
+        The coding matrix M of -1 and +1, as in `MultiBoostMO`.
+    theta : float, "stagewise" or "cv", default="stagewise"
+        The budget of the coefficients. The hinge loss has no stage-wise algorithm: "stagewise"
+        takes the sum of the coefficients of ``AdaBoostECC`` with the same code and as many
+        rounds, whose margins are the same. "cv" is that of `MultiBoostMO`.
+    max_iter : int, default=100
+        The number of rounds T, at the most.
+    tol : float, default=1e-4
+        Stop when the certificate proves the training loss this close to optimal.
+
+    Notes
+    -----
+    The other parameters and the attributes are those of `MultiBoostMO`. Which of several
+    optimal dual weights HiGHS finds decides the next column: a fit repeats bit for bit, but
+    another version of HiGHS may take another way to the same loss.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from tcboost import MultiBoostHinge
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = MultiBoostHinge(max_iter=20).fit(X, y)
+    >>> model.score(X, y) > 0.95
+    True
+    """
+
+    loss = "hinge"
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **BoostingClassifier._parameter_constraints,
+        **_CODE_MATRIX,
+        **_BUDGET,
+    }
+
+    def __init__(
+        self,
+        coding: Any = "ecoc",
         theta: float | str = "stagewise",
         max_iter: int = 100,
         *,
@@ -348,16 +401,4 @@ class MultiBoostECC(BoostingClassifier):
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 10,
     ) -> None:
-        self.coding = coding
-        self.theta = theta
-        self.max_iter = max_iter
-        self.weak_learner = weak_learner
-        self.max_bins = max_bins
-        self.tol = tol
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.warm_start = warm_start
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
+        self._keep_arguments(locals())

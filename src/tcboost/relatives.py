@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils._param_validation import HasMethods, StrOptions
 
@@ -30,7 +31,7 @@ class _Multiclass(BoostingClassifier):
         "weak_learner": [None, HasMethods(["fit", "predict"])],
     }
 
-    def _margin(self, n_classes: int) -> Margin:
+    def _margin(self, n_classes: int, M: NDArray[Any] | None = None) -> Margin:
         if self.variant == "m2":
             return Pairwise(n_classes)
         return AgainstAll(n_classes, 1.0 if self.variant == "m1" else 1.0 / (n_classes - 1))
@@ -96,7 +97,7 @@ class AdaBoostSAMME(_Multiclass):
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 10,
     ) -> None:
-        self.__dict__.update((k, v) for k, v in locals().items() if k != "self")
+        self._keep_arguments(locals())
 
 
 class MultiBoostSAMME(_Multiclass):
@@ -147,4 +148,4 @@ class MultiBoostSAMME(_Multiclass):
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 10,
     ) -> None:
-        self.__dict__.update((k, v) for k, v in locals().items() if k != "self")
+        self._keep_arguments(locals())

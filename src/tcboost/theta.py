@@ -11,7 +11,7 @@ from scipy.optimize import minimize_scalar
 
 from .boosting import Run, Task
 from .correctors import Budget, StageWise, lengths
-from .losses import LOSSES
+from .losses import SMOOTH, Multinomial, SmoothLoss
 from .model.ensemble import Ensemble
 from .rows.blocks import LocalRows
 
@@ -31,9 +31,13 @@ _DRAFT = 0.3
 
 
 def stagewise_theta(task: Task, max_iter: int) -> float:
-    """The sum of the coefficients of the stage-wise algorithm on the same data (Sec. IV)."""
-    corrector = StageWise(task.margin, task.rows.y, task.rows.weight)
-    return float(Run(task, corrector).boost(max_iter).w.sum())
+    """The sum of the coefficients of the stage-wise algorithm on the same data (Sec. IV).
+
+    A loss without one, the hinge, takes that of the exponential loss of the same margins.
+    """
+    loss = task.loss if isinstance(task.loss, SmoothLoss) else SMOOTH["exponential"]
+    corrector = StageWise(task.margin, task.rows.y, task.rows.weight, loss)
+    return float(Run(replace(task, loss=loss), corrector).boost(max_iter).w.sum())
 
 
 @dataclass(frozen=True)
@@ -259,7 +263,7 @@ def best_scale(F: Vector, y: NDArray[np.intp], weight: Vector) -> tuple[float, f
     As in Platt's scaling the labels are smoothed, by the weight of one row more that is of all
     classes alike: where no row is on the wrong side the best factor would be infinite.
     """
-    cross_entropy = LOSSES["multinomial"].on_scores
+    cross_entropy = Multinomial().on_scores
     smooth = 1.0 / (1.0 / float(weight @ weight) + 1.0)
     drop = smooth * float(weight @ (F[np.arange(len(y)), y] - F.mean(axis=1)))
 

@@ -103,7 +103,7 @@ _READERS: dict[str, Callable[[Any, Vector], list[Member]]] = {  # by name: none 
 class Thinned(BoostingClassifier):
     """What `thin` returns, fitted for good: `fit` changes nothing, a clone is the model."""
 
-    weak_learner, max_bins, n_jobs = "tree", 2, None
+    coding, weak_learner, max_bins, n_jobs = None, "tree", 2, None
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Nothing to do."""

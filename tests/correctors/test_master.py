@@ -495,3 +495,62 @@ def test_random_search(block):
     for seed in range(100 * block, 100 * (block + 1)):
         P, theta = degenerate_problem(seed)
         assert_solved(P, theta, solve_master(P, theta))
+
+
+# Other losses.
+
+
+def random_master(seed, n=60, t=15):
+    rng = np.random.default_rng(seed)
+    P = np.sign(rng.normal(size=(n, t)) + 0.3) * rng.choice([1, 2], size=(n, t))
+    return P.astype(np.int8), rng.dirichlet(np.ones(n))
+
+
+def dual_value(P, s, theta, u, loss):
+    """From u alone, by the conjugate of the loss."""
+    r = max(0.0, (u @ P).max())
+    if loss == "logistic":
+        q = u / s
+        return float(s @ -(rel_entr(q, 1.0) + rel_entr(1.0 - q, 1.0))) - theta * r
+    return float(u.sum() - (u * u / s).sum() / 2) - theta * r
+
+
+@pytest.mark.parametrize("loss", ["logistic", "squared_hinge"])
+@pytest.mark.parametrize("theta", [0.1, 1.0, 10.0, 100.0, 1e4])
+@pytest.mark.parametrize("seed", range(4))
+def test_other_losses_primal_is_dual(loss, theta, seed):
+    P, s = random_master(seed)
+    solution = solve_master(P, theta, sample_weight=s, tol=1e-9, loss=loss)
+    assert solution.status == "optimal"
+    assert solution.w.min() >= 0
+    assert solution.w.sum() <= theta * (1 + 1e-12)
+    dual = dual_value(P.astype(float), s, theta, solution.u, loss)
+    rounding = 1e-12 * (1 + theta)
+    assert -rounding <= solution.log_loss - dual <= max(solution.gap, 1e-9) + rounding
+    if theta <= 100:
+        primal, bound, _ = programs.smooth_program(P.astype(float), s, theta, loss)
+        assert solution.log_loss == pytest.approx(primal, abs=2e-7)
+        assert solution.dual == pytest.approx(bound, abs=2e-7)
+
+
+@pytest.mark.parametrize("loss", ["logistic", "squared_hinge"])
+@pytest.mark.parametrize("theta", [1.0, 30.0, 1000.0])
+@pytest.mark.parametrize("frozen", SMALL, indirect=True)
+def test_frozen_with_other_losses(frozen, theta, loss):
+    rho = frozen[0]
+    s = np.full(len(rho), 1 / len(rho))
+    solution = solve_master(rho, theta, sample_weight=s, loss=loss)
+    assert solution.status == "optimal"
+    dual = dual_value(
+        rho.astype(float), s, theta, np.minimum(solution.u, s * (1 - 1e-16)), loss
+    )
+    if loss == "squared_hinge":
+        dual = dual_value(rho.astype(float), s, theta, solution.u, loss)
+    assert solution.log_loss - dual <= 1.1e-6
+    assert solution.n_iter <= 60
+
+
+def test_losses_that_the_master_does_not_know():
+    for loss in ("hinge", "multinomial", "none"):
+        with pytest.raises(ValueError, match="loss must be one of"):
+            solve_master([[1.0]], 1.0, loss=loss)

@@ -12,10 +12,17 @@ from sklearn.exceptions import NotFittedError
 from sklearn.tree import DecisionTreeClassifier
 
 import tcboost
-from tcboost import AdaBoostECC, AdaBoostMO, MultiBoostECC, MultiBoostMO, TCBoostClassifier
+from tcboost import (
+    AdaBoostECC,
+    AdaBoostMO,
+    MultiBoostECC,
+    MultiBoostHinge,
+    MultiBoostMO,
+    TCBoostClassifier,
+)
 from tcboost.model import file
 
-ESTIMATORS = [AdaBoostMO, AdaBoostECC, MultiBoostMO, MultiBoostECC]
+ESTIMATORS = [AdaBoostMO, AdaBoostECC, MultiBoostMO, MultiBoostECC, MultiBoostHinge]
 
 
 def iris(step=2):
@@ -97,7 +104,7 @@ def test_round_trip(estimator, weak_learner, tmp_path):
 def test_parameters(estimator, tmp_path):
     X, y = iris()
     parameters = {"max_iter": 4, "max_bins": 7, "n_jobs": 1}
-    if estimator in (MultiBoostMO, MultiBoostECC):
+    if estimator in (MultiBoostMO, MultiBoostECC, MultiBoostHinge):
         parameters |= {"theta": 1.25, "tol": 3e-3}
     model = estimator(**parameters, random_state=0).fit(X, y)
     assert_same_model(model, through_file(model, tmp_path), new_rows())
@@ -113,6 +120,17 @@ def test_code_columns(coding, tmp_path):
     assert_same_model(model, again, new_rows())
     for t, column in enumerate(again.estimators_):
         np.testing.assert_array_equal(column.code, again.coding_matrix_[:, t])
+
+
+@pytest.mark.parametrize("coding", ["ecoc", "ovr", [[1, 1], [1, -1], [-1, -1]]])
+@pytest.mark.parametrize("loss", ["exponential", "logistic"])
+def test_the_mixture_comes_back(coding, loss, tmp_path):
+    X, y = iris()
+    model = MultiBoostECC(coding, max_iter=6, loss=loss).fit(X, y)
+    again = through_file(model, tmp_path)
+    assert_same_model(model, again, new_rows())
+    assert again.loss == loss
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
 
 
 @pytest.mark.parametrize("as_list", [False, True])

@@ -113,6 +113,12 @@ def rho_ecc(X: Array, y: Ints, m: Array, stump: Stump) -> Array:
     return (m[y][:, None] - m[other_classes(y, len(m))]) * stump.predict(X)[:, None]
 
 
+def rho_code(X: Array, y: Ints, M: Array, stumps: list[Stump]) -> Array:
+    """(N, C-1): rho_ic = (M(y_i, :) - M(c, :)) . h(x_i) for c != y_i (Sec. III-D)."""
+    H, others = outputs_of(X, stumps), other_classes(y, len(M))
+    return np.array([[M[y[i]] @ H[i] - M[c] @ H[i] for c in others[i]] for i in range(len(y))])
+
+
 def eps_floor(s: Array, K: int) -> float:
     """Half the weight of the lightest (row, k), 1 / (2 N K) for equal weights; at least 1e-10.
 
@@ -224,17 +230,29 @@ def multiboost(
     s: Array | None = None,
     M: Array | None = None,
     codes: Array | None = None,
+    pairwise: bool = False,
 ) -> TotallyCorrective:
-    """Algorithm 3, sum w <= theta: MultiBoost.MO if M is given, MultiBoost.ECC if codes."""
+    """Algorithm 3, sum w <= theta: MultiBoost.MO if M is given, MultiBoost.ECC if codes.
+
+    M and pairwise: the mixture, L hypotheses a column with the margins of rho_code.
+    """
     if (M is None) == (codes is None):
         raise ValueError("give either M or codes")
     code = np.asarray(M if codes is None else codes, dtype=float)
-    u0 = initial_u(normalised(y, s), code.shape[1] if codes is None else code.shape[0] - 1)
+    codeword = codes is None and not pairwise
+    u0 = initial_u(normalised(y, s), code.shape[1] if codeword else code.shape[0] - 1)
     u, r = u0, 0.0  # (1)
     columns: list[Array] = []
     rounds, losses, us, paths, edges, rs, duals = [], [], [u0], [], [], [], []
     for t in range(T):
-        if codes is None:  # (2), eqs. (MO-CGsc) and (ECC-CG1), the factor 2 kept
+        if codes is None and pairwise:  # (2), eq. (hin-cg2)
+            others = other_classes(y, len(code))
+            V = np.sum(u[:, :, None] * (code[y][:, None, :] - code[others]), axis=1)
+            priced = [best_stump(X, v) for v in V.T]
+            h = [stump for stump, _ in priced]
+            edge = math.fsum(e for _, e in priced)
+            rho = rho_code(X, y, code, h)
+        elif codes is None:  # (2), eqs. (MO-CGsc) and (ECC-CG1), the factor 2 kept
             priced = [best_stump(X, u[:, l] * code[y, l]) for l in range(code.shape[1])]
             h = [stump for stump, _ in priced]
             edge = math.fsum(e for _, e in priced)
@@ -310,6 +328,27 @@ def full_class_optimum_mo(
         P[:, l, l * n : (l + 1) * n] = M[y, l][:, None] * H
     groups = [slice(l * n, (l + 1) * n) for l in range(L)]
     return optimum_over(P.reshape(len(y) * L, n * L), u0, theta, groups)
+
+
+def bitwise_columns(X: Array, y: Ints, M: Array) -> tuple[Array, list[slice]]:
+    """Pairwise margins of a code, one bit alive at a time: (N, C-1, columns), and the bits.
+
+    conv(H x ... x H) is the product of the conv(H): each bit has a budget theta of its own.
+    """
+    M = np.asarray(M, dtype=float)
+    signs = [g * h.predict(X) for h in all_stumps(X) for g in (1.0, -1.0)]
+    H = np.unique(np.column_stack(signs), axis=1)
+    n, L = H.shape[1], M.shape[1]
+    apart = M[y][:, None, :] - M[other_classes(y, len(M))]
+    P = np.concatenate([apart[:, :, [l]] * H[:, None, :] for l in range(L)], axis=2)
+    return P, [slice(l * n, (l + 1) * n) for l in range(L)]
+
+
+def full_class_optimum_mixture(X: Array, y: Ints, s: Array | None, theta: float, M: Array):
+    """Pairwise margins of a fixed code: the best log-loss over every L-tuple of stumps."""
+    P, groups = bitwise_columns(X, y, M)
+    u0 = initial_u(normalised(y, s), P.shape[1]).ravel()
+    return optimum_over(P.reshape(len(u0), -1), u0, theta, groups)
 
 
 # ---------------------------------------------------------------- prediction and margins

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import cvxpy as cp
 import numpy as np
 import numpy.typing as npt
+from scipy.optimize import linprog
 from scipy.special import logsumexp, rel_entr, softmax
 
 Array = npt.NDArray[np.float64]
@@ -134,3 +135,71 @@ def solve_master(P: Array, u0: Array, theta: float) -> Master:
     if loss - dual > 1e-9 * (1 + theta):
         raise RuntimeError(f"the reference master has a gap of {loss - dual:.1e}")
     return Master(w, u, max(0.0, (P.T @ u).max()), loss, dual)
+
+
+# ---------------------------------------------------------------- other losses
+
+
+def smooth_program(
+    P: Array, s: Array, theta: float, loss: str, groups: list[slice] | None = None
+) -> tuple[float, float, Array]:
+    """min sum_n s_n phi((P w)_n), w >= 0, groups within theta; and its dual by its own program.
+
+    Conjugates: max -theta r + sum entropies of the logistic loss, or sum u - u^2 / (2 s).
+    """
+    w, u = cp.Variable(P.shape[1], nonneg=True), cp.Variable(len(s), nonneg=True)
+    groups = groups or [slice(None)]
+    r = cp.Variable(len(groups), nonneg=True)
+    if loss == "logistic":
+        value = s @ cp.logistic(-(P @ w))
+        conjugate = cp.sum(cp.entr(u) + cp.entr(s - u)) + float(s @ np.log(s))
+    else:
+        value = s @ cp.square(cp.pos(1 - P @ w)) / 2
+        conjugate = cp.sum(u) - cp.sum(cp.multiply(cp.square(u), 1 / s)) / 2
+    primal = cp.Problem(cp.Minimize(value), [cp.sum(w[k]) <= theta for k in groups])
+    edges = [P[:, k].T @ u <= r[i] for i, k in enumerate(groups)]
+    dual = cp.Problem(cp.Maximize(conjugate - theta * cp.sum(r)), edges)
+    if not (solve(primal) and solve(dual)):
+        raise RuntimeError("the reference solver failed")
+    return float(primal.value), float(dual.value), w.value
+
+
+def hinge_primal(P: Array, s: Array, theta: float, groups: list[slice]) -> float:
+    """Eq. (hin-prim): min sum_i s_i xi_i, 1 - (P w)_ic <= xi_i, xi >= 0, groups within theta.
+
+    P is (N, C-1, columns).
+    """
+    N, K, t = P.shape
+    xi = np.repeat(np.eye(N), K, axis=0)
+    A = [np.hstack([-P.reshape(N * K, t), -xi])]
+    for k in groups:
+        within = np.zeros((1, t + N))
+        within[0, :t][k] = 1.0
+        A.append(within)
+    b = np.concatenate([-np.ones(N * K), np.full(len(groups), theta)])
+    found = linprog(np.concatenate([np.zeros(t), s]), np.vstack(A), b)
+    assert found.status == 0
+    return float(found.fun)
+
+
+def hinge_theorem_3(P: Array, theta: float) -> float:
+    """The dual as printed, all N (C) weights of equal rows: min r theta + sum_i u_{i,y_i}."""
+    N, K, t = P.shape
+    c = np.concatenate([np.zeros(N * K), np.ones(N), [theta]])
+    A = np.hstack([P.reshape(N * K, t).T, np.zeros((t, N)), -np.ones((t, 1))])
+    sums = np.hstack([np.repeat(np.eye(N), K, axis=1), np.eye(N), np.zeros((N, 1))])
+    found = linprog(c, A, np.zeros(t), sums, np.ones(N))
+    assert found.status == 0
+    return float(found.fun)
+
+
+def lpboost(H: Array, y: Array, D: float) -> tuple[float, float]:
+    """LPBoost: max rho - D sum xi, y_i (H a)_i + xi_i >= rho, sum a = 1. (rho, sum xi)."""
+    N, t = H.shape
+    c = np.concatenate([np.zeros(t), np.full(N, D), [-1.0]])
+    A = np.hstack([-y[:, None] * H, -np.eye(N), np.ones((N, 1))])
+    one = np.concatenate([np.ones(t), np.zeros(N + 1)])[None, :]
+    bounds = [(0, None)] * (t + N) + [(None, None)]
+    found = linprog(c, A, np.zeros(N), one, [1.0], bounds)
+    assert found.status == 0
+    return float(found.x[-1]), float(found.x[t:-1].sum())

@@ -2,6 +2,7 @@
 
 from .ball import BallCorrective
 from .base import Budget, Corrector, lengths
+from .linear_program import LinearProgram
 from .master import MasterSolution, solve_master
 from .stagewise import StageWise
 from .totally_corrective import TotallyCorrective
@@ -10,6 +11,7 @@ __all__ = [
     "BallCorrective",
     "Budget",
     "Corrector",
+    "LinearProgram",
     "MasterSolution",
     "StageWise",
     "TotallyCorrective",

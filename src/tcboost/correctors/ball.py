@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._core import descend
-from ..losses import DualWeights, Loss
+from ..losses import DualWeights, ScoreLoss
 from ..margins import Margin
 from ..oracles import Column
 from .base import Budget, ColumnStore, Vector, lengths
@@ -23,19 +23,21 @@ from .newton import newton_step
 
 # Of the class gap, and of the tolerance on it, what the restricted master may leave.
 _SHARE = 0.3
-_SWEEPS, _DRAFT_SWEEPS, _POLISH = 2, 20, 50
+_SWEEPS, _DRAFT_SWEEPS, _POLISH = 2, 6, 50
 _BATCH = 4  # with a price, a round adds up to one column for so many present ones
 
 
 class BallCorrective:
     """All class vectors re-solved when columns are added: loosely at first, then polished."""
 
+    dual: DualWeights | None = None
+
     def __init__(
         self,
         margin: Margin,
         y: NDArray[np.intp],
         weight: Vector,
-        loss: Loss,
+        loss: ScoreLoss,
         coded: bool,
         budget: Budget,
         tol: float,

@@ -83,6 +83,10 @@ class Corrector(Protocol):
         """Margins under w."""
 
     @property
+    def dual(self) -> DualWeights | None:
+        """The multipliers of the margins, where the loss has no gradient to tell them."""
+
+    @property
     def solved(self) -> bool:
         """Whether the last restricted master met its tolerance."""
 

@@ -8,10 +8,13 @@ problems (4) and (19) of the paper, whose Lagrange dual (Theorems 1 and 2, equat
 Newton's method on a working set of columns; each step is a quadratic program over the
 budget simplex (`correctors.simplex_qp`) followed by a line search. A large budget is reached
 through a sequence of smaller ones, because u then concentrates on few rows only gradually.
+
+Any other smooth loss of the margins (`losses.SmoothLoss`) is solved in the same way.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any
@@ -19,6 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..losses import SMOOTH, Expansion, SmoothLoss
 from .simplex_qp import solve_simplex_qp
 
 Vector = NDArray[np.float64]
@@ -28,7 +32,8 @@ _FIRST_GAP = 50.0  # the gap from which Newton's method may start at once
 _BUDGET_FACTOR = 4.0  # from one budget to the next
 _LOOSE = 0.2  # the gap to which a budget on the way is solved
 _SLOPE = 0.3  # a full step is taken if it leaves at most this share of the slope
-_ROUNDING = 1e-11  # changes of the loss below this share of it are not looked at
+# Changes of the loss below this share of it are not looked at; a mean shows smaller ones.
+_ROUNDING, _MEAN_ROUNDING = 1e-11, 1e-16
 _MAX_ITER = 500
 _STALLED = 12  # Newton steps without a better gap before precision is declared exhausted
 
@@ -42,11 +47,12 @@ class MasterSolution:
     w : ndarray of shape (n_columns,)
         The coefficients, ``w >= 0`` and ``sum w <= theta``.
     u : ndarray of shape (n_rows,)
-        The dual weights, proportional to ``s * exp(-rho @ w)`` and summing to 1.
+        The dual weights, proportional to ``s * exp(-rho @ w)`` and summing to 1; of other
+        losses, minus the gradient by the margins.
     r : float
         ``max(0, max_j rho_j . u)``, the bound on all inner products (Fig. 1 of the paper).
     log_loss : float
-        ``log sum_i s_i exp(-(rho @ w)_i)``.
+        ``log sum_i s_i exp(-(rho @ w)_i)``, or the value of another loss.
     gap : float
         The duality gap ``theta r - w . g``: `log_loss` is at most this far from the optimum.
     n_iter : int
@@ -75,6 +81,7 @@ def solve_master(
     w0: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
     tol: float = 1e-6,
+    loss: str = "exponential",
 ) -> MasterSolution:
     """Minimise ``log sum_i s_i exp(-(rho @ w)_i)`` over ``w >= 0``, ``sum w <= theta``.
 
@@ -91,6 +98,9 @@ def solve_master(
     tol : float, default=1e-6
         The duality gap to reach. Above ``theta = 1000`` it is at least ``1e-9 * theta``, all
         that double precision allows.
+    loss : {"exponential", "logistic", "squared_hinge"}, default="exponential"
+        The loss of the margins z: ``log sum s exp(-z)``, ``sum s log(1 + exp(-z))`` or
+        ``sum s max(0, 1 - z)^2 / 2``.
 
     Returns
     -------
@@ -110,6 +120,8 @@ def solve_master(
     if P.ndim != 2 or 0 in P.shape:
         raise ValueError(f"rho must be a matrix with rows and columns, got shape {P.shape}")
     theta, tol = _positive("theta", theta), _positive("tol", tol)
+    if loss not in SMOOTH:
+        raise ValueError(f"loss must be one of {sorted(SMOOTH)}, got {loss!r}")
     n_rows, n_columns = P.shape
     s = np.ones(n_rows)
     if sample_weight is not None:
@@ -123,16 +135,16 @@ def solve_master(
         w = np.maximum(_real_array("w0", w0).astype(float), 0.0)
         if w.shape != (n_columns,):
             raise ValueError(f"w0 must hold {n_columns} numbers, got shape {w.shape}")
-    return Master(P, s).solve(theta, w, tol)
+    return Master(P, s, SMOOTH[loss]).solve(theta, w, tol)
 
 
 class Master:
     """The restricted master of one margin matrix; `solve` may be called for many budgets."""
 
-    def __init__(self, P: NDArray[Any], s: Vector) -> None:
-        self.P = P
-        with np.errstate(divide="ignore"):
-            self.log_s = np.log(s)
+    def __init__(self, P: NDArray[Any], s: Vector, loss: SmoothLoss) -> None:
+        self.P, self._centred = P, loss.centred
+        self._expand = loss.on_margins(s)
+        self._rounding = _ROUNDING if loss.centred else _MEAN_ROUNDING
 
     def solve(self, theta: float, w: Vector, tol: float) -> MasterSolution:
         """Solve for one budget from `w`, through smaller budgets if `w` is far from optimal.
@@ -171,7 +183,7 @@ class Master:
         while best.gap > tol and n_iter < _MAX_ITER and stalled < _STALLED:
             n_iter += 1
             cols = self._working_set(state)
-            H = self._covariance(cols, state)
+            H = self._hessian(cols, state)
             # A proximal ridge for flat directions (duplicated columns); it moves no optimum.
             # Relative to each column, since their scales may differ.
             scale = max(1e-6 * float(H.diagonal().max()), float(np.abs(state.g).max()) / theta)
@@ -191,7 +203,7 @@ class Master:
             if rival is not None:
                 new = min(new, self._state(rival, theta), key=lambda state: state.log_loss)
                 rival = None
-            rounding = _ROUNDING * max(1.0, abs(new.log_loss))
+            rounding = self._rounding * max(1.0, abs(new.log_loss))
             progress = new.gap < 0.9 * best.gap or state.log_loss - new.log_loss > rounding
             stalled = 0 if progress else stalled + 1
             state = new
@@ -205,12 +217,12 @@ class Master:
 
     def _state(self, w: Vector, theta: float) -> _State:
         z = self.margins(w)
-        log_loss, u = log_sum_exp(self.log_s - z)
-        g = self._adjoint(u)
+        at = self._expand(z)
+        g = self._adjoint(at.u)
         r = max(0.0, float(g.max()))
         # Nonnegative terms only, so that the gap is not lost to cancellation.
         gap = float(w @ (r - g)) + r * max(0.0, theta - float(w.sum()))
-        return _State(w, z, u, g, r, log_loss, gap)
+        return _State(w, z, at.u, at.h, g, r, at.loss, gap)
 
     def margins(self, w: Vector) -> Vector:
         """``P w``."""
@@ -237,21 +249,20 @@ class Master:
         keep[order[violation[order] > min(floor, state.r)]] = True
         return np.flatnonzero(keep)
 
-    def _covariance(self, cols: NDArray[np.intp], state: _State) -> Vector:
-        """The Hessian: covariance of the columns under u, centred before it is formed."""
-        g = state.g[cols]
-        seen = np.flatnonzero(state.u > 1e-20)  # the rest is lost in rounding
+    def _hessian(self, cols: NDArray[np.intp], state: _State) -> Vector:
+        """Of the exponential loss: covariance of the columns, centred before it is formed."""
+        centre = self._centred * state.g[cols]
+        seen = np.flatnonzero(state.h > 1e-20)  # the rest is lost in rounding
         H = np.zeros((len(cols), len(cols)))
         for rows in _blocks(len(seen)):
-            A = self.P[np.ix_(seen[rows], cols)] - g
-            H += A.T @ (A * state.u[seen[rows], None])
+            A = self.P[np.ix_(seen[rows], cols)] - centre
+            H += A.T @ (A * state.h[seen[rows], None])
         return H
 
     def _line_search(self, state: _State, d: Vector, theta: float) -> tuple[Vector, float]:
         """The full step if it removes most of the slope, else the exact minimiser along `d`.
 
         Near the optimum the exact one would trade stiff directions for flat ones and zigzag.
-        It is found by Newton's method on the slope, kept inside a bracket.
         """
         w = state.w
         negative = d < 0
@@ -260,23 +271,9 @@ class Master:
             t_max = min(t_max, max(0.0, theta - w.sum()) / d.sum())
         t_max = min(max(t_max, 1.0), 1e3)
         zd = self.margins(d)
-        rounding = _ROUNDING * max(1.0, abs(state.log_loss))
+        rounding = self._rounding * max(1.0, abs(state.log_loss))
         enough = max(_SLOPE * float(state.u @ zd), rounding)
-        low, high, t = 0.0, t_max, 1.0
-        for _ in range(100):
-            _, u = log_sum_exp(self.log_s - state.z - t * zd)
-            descent = float(u @ zd)
-            if (t == 1.0 and abs(descent) <= enough) or (t == t_max and descent >= 0):
-                break
-            low, high = (t, high) if descent >= 0 else (low, t)
-            curvature = float(u @ (zd - descent) ** 2)
-            newton = t + descent / curvature if curvature > 0 else np.copysign(np.inf, descent)
-            if abs(newton - t) <= 1e-10 * t or high - low <= 1e-13 * high:
-                break
-            if newton >= high and high == t_max:
-                t = t_max
-            else:
-                t = newton if low < newton < high else (low + high) / 2
+        t = minimise_along(self._expand, self._centred, state.z, zd, t_max, enough)
         new = np.maximum(w + t * d, 0.0)
         total = new.sum()
         return (new * (theta / total) if total > theta else new), t
@@ -289,19 +286,42 @@ class _State:
     w: Vector
     z: Vector
     u: Vector
+    h: Vector
     g: Vector
     r: float
     log_loss: float
     gap: float
 
 
-def log_sum_exp(x: Vector) -> tuple[float, Vector]:
-    """Return ``log sum exp x`` and the softmax of x."""
-    top = x.max()
-    e = np.exp(x - top)
-    e[e < 1e-100] = 0.0  # below all rounding, and denormal numbers are slow
-    total = e.sum()
-    return float(top + np.log(total)), e / total
+def minimise_along(
+    expand: Callable[[Vector], Expansion],
+    centred: bool,
+    z: Vector,
+    zd: Vector,
+    t_max: float,
+    enough: float = 0.0,
+) -> float:
+    """The t in (0, t_max] of least loss at ``z + t zd``; 1 if `enough` slope is gone there.
+
+    By Newton's method on the slope, kept inside a bracket.
+    """
+    low, high, t = 0.0, t_max, min(1.0, t_max)
+    for _ in range(100):
+        at = expand(z + t * zd)
+        descent = float(at.u @ zd)
+        done = (t == 1.0 and abs(descent) <= enough) or (t == t_max and descent >= 0)
+        if done or descent == 0.0:
+            break
+        low, high = (t, high) if descent >= 0 else (low, t)
+        curvature = float(at.h @ (zd - centred * descent) ** 2)
+        newton = t + descent / curvature if curvature > 0 else np.copysign(np.inf, descent)
+        if abs(newton - t) <= 1e-10 * t or high - low <= 1e-13 * high:
+            break
+        if newton >= high and high == t_max:
+            t = t_max
+        else:
+            t = newton if low < newton < high else (low + high) / 2
+    return t
 
 
 def _blocks(n: int) -> list[slice]:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
-from ..losses import Loss
+from ..losses import ScoreLoss
 from .base import Budget, Vector, lengths
 
 _MAX_CG, _CG_TOL = 60, 1e-2
@@ -27,7 +27,7 @@ def newton_step(
     H: NDArray[np.int8],
     codes: NDArray[np.int8] | None,
     w: Vector,
-    loss: Loss,
+    loss: ScoreLoss,
     y: NDArray[np.intp],
     weight: Vector,
     budget: Budget,

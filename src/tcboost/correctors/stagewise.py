@@ -1,4 +1,4 @@
-"""The stage-wise coefficients of Algorithms 1 and 2."""
+"""The stage-wise coefficients of Algorithms 1 and 2, and of other smooth losses."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..losses import DualWeights
+from ..losses import SMOOTH, DualWeights, Exponential, SmoothLoss
 from ..margins import Margin
 from ..oracles import Column
 from .base import Budget, Vector
+from .master import minimise_along
 
 
 class StageWise:
@@ -20,12 +21,23 @@ class StageWise:
     The paper does not say what happens at a weighted error of 0. Here an error counts as at
     least half of what the lightest margin weighs at the start, ``1 / (2 N K)`` without sample
     weights, and at least 1e-10. At 1/2 or above (SAMME: 1 - 1/C) the run ends: no gain is left.
+
+    Where there is no formula, with margins of several sizes or with another loss, the
+    coefficient is the exact minimum along the column, as in the paper's two algorithms.
     """
 
+    dual: DualWeights | None = None
+
     def __init__(
-        self, margin: Margin, y: NDArray[np.intp], weight: Vector, pseudo_loss: bool = False
+        self,
+        margin: Margin,
+        y: NDArray[np.intp],
+        weight: Vector,
+        loss: SmoothLoss = SMOOTH["exponential"],
+        pseudo_loss: bool = False,
     ) -> None:
-        self._margin, self._y, self._pseudo_loss = margin, y, pseudo_loss
+        self._margin, self._y, self._loss, self._pseudo_loss = margin, y, loss, pseudo_loss
+        self._s = np.repeat(weight / margin.width, margin.width)
         self.w: Vector = np.zeros(0)
         self.z: Vector = np.zeros((len(y), margin.width))
         self.smallest_error = max(float(weight.min()) / (2 * margin.width), 1e-10)
@@ -55,8 +67,8 @@ class StageWise:
         return 1
 
     def floor(self, r: float) -> float:
-        """Any column better than guessing will do."""
-        return 0.0
+        """Any column better than guessing will do; u is in floats where there is no formula."""
+        return 0.0 if isinstance(self._loss, Exponential) else 1e-15
 
     def done(self, gap: float) -> bool:
         """Algorithms 1 and 2 have no stopping rule."""
@@ -70,9 +82,14 @@ class StageWise:
     ) -> bool:
         """Add the column with its coefficient; the others stay."""
         rho = self._margin.apply(outputs[0], self._y)
-        coefficient = stagewise_coefficient(
-            dual.u, rho, self.smallest_error, self._margin.against, self._pseudo_loss
-        )
+        sizes = np.unique(np.abs(rho[rho != 0]))
+        formula = len(sizes) == 1 or self._margin.against != 1.0
+        if formula and isinstance(self._loss, Exponential):
+            coefficient = stagewise_coefficient(
+                dual.u, rho, self.smallest_error, self._margin.against, self._pseudo_loss
+            )
+        else:
+            coefficient = self._along(rho.ravel().astype(float), sizes)
         if coefficient is None:
             return False
         self.w = np.append(self.w, coefficient)
@@ -82,6 +99,14 @@ class StageWise:
     def polish(self, gap: float = 0.0) -> bool:
         """Nothing is ever revised."""
         return False
+
+    def _along(self, rho: Vector, sizes: NDArray[Any]) -> float | None:
+        """The minimum along rho, no farther than the smallest error allows by the formula."""
+        expand, z, e = self._loss.on_margins(self._s), self.z.ravel(), self.smallest_error
+        if not float(expand(z).u @ rho) > 0:
+            return None
+        t_max = float(np.log((1 - e) / e) / ((self._loss.log_odds or 1.0) * sizes[0]))
+        return minimise_along(expand, self._loss.centred, z, rho, t_max)
 
 
 def stagewise_coefficient(

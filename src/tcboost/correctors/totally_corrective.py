@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ..losses import DualWeights
+from ..losses import SMOOTH, DualWeights, SmoothLoss
 from ..margins import Margin
 from ..oracles import Column
 from .base import Budget, ColumnStore, Vector
@@ -20,15 +20,23 @@ _MASTER_SHARE = 0.1
 class TotallyCorrective:
     """All coefficients re-solved under ``sum w <= theta`` when a column is added."""
 
+    dual: DualWeights | None = None
+
     def __init__(
-        self, margin: Margin, y: NDArray[np.intp], weight: Vector, theta: float, tol: float
+        self,
+        margin: Margin,
+        y: NDArray[np.intp],
+        weight: Vector,
+        theta: float,
+        tol: float,
+        loss: SmoothLoss = SMOOTH["exponential"],
     ) -> None:
-        self._margin, self._y = margin, y
+        self._margin, self._y, self._loss = margin, y, loss
         self.w: Vector = np.zeros(0)
         self.z: Vector = np.zeros((len(y), margin.width))
         self._theta, self._asked = theta, tol
         self._s = np.repeat(weight / margin.width, margin.width)
-        self._P = ColumnStore(self.z.size, np.int8)
+        self._P = ColumnStore(self.z.size, np.int8 if margin.spread < 128 else np.int16)
         self.solution: MasterSolution | None = None
 
     @property
@@ -98,7 +106,7 @@ class TotallyCorrective:
         return False
 
     def _solve(self) -> None:
-        master = Master(self._P.matrix, self._s)
+        master = Master(self._P.matrix, self._s, self._loss)
         self.solution = master.solve(self._theta, self.w, _MASTER_SHARE * self._tol)
         self.w = self.solution.w
         self.z = master.margins(self.w).reshape(self.z.shape)

@@ -153,7 +153,7 @@ def _from_arrays(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Any
     if header["classes_are_objects"]:
         model.classes_ = model.classes_.astype(object)
     model.coding_matrix_, model.estimator_weights_ = arrays["M"], arrays["w"]
-    model.estimators_ = _columns_from_arrays(arrays, model._pairwise)
+    model.estimators_ = _columns_from_arrays(arrays, model._grown)
     model.n_iter_, model.n_features_in_ = len(arrays["w"]), header["n_features"]
     if "feature_names" in arrays:
         model.feature_names_in_ = arrays["feature_names"].astype(object)
@@ -195,11 +195,11 @@ def _columns_to_arrays(columns: list[Column], coded: bool) -> dict[str, NDArray[
     return {n: np.array([[values(h, n) for h in row] for row in hypotheses]) for n in names}
 
 
-def _columns_from_arrays(arrays: dict[str, NDArray[Any]], pairwise: bool) -> list[Column]:
+def _columns_from_arrays(arrays: dict[str, NDArray[Any]], grown: bool) -> list[Column]:
     columns = []
     for t in range(len(arrays["w"])):
         hypotheses = tuple(_hypothesis(arrays, (t, l)) for l in range(len(arrays["sign"][t])))
-        coded = pairwise and arrays["w"].ndim == 1
+        coded = grown and arrays["w"].ndim == 1
         columns.append(Column(hypotheses, arrays["M"][:, t] if coded else None))
     return columns
 

@@ -173,7 +173,8 @@ class StumpPrices:
         """Edges of earlier columns, looked up in the table."""
         candidate, sign = np.moveaxis(np.stack([c.candidates for c in columns]), 2, 0)
         if columns[0].code is None:
-            edges = (sign * self._A[candidate, np.arange(self._A.shape[1])]).sum(axis=1)
+            A = sign * self._A[candidate, np.arange(self._A.shape[1])]
+            edges = A.sum(axis=1, dtype=float)  # of pairwise margins, more than 64 bits hold
         else:
             codes = np.array([c.code for c in columns], dtype=np.int64)
             edges = sign[:, 0] * (codes * self._A[candidate[:, 0]]).sum(axis=1)

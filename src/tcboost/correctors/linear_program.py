@@ -1,0 +1,121 @@
+"""The totally corrective update for the hinge loss: a linear program, solved in its dual.
+
+With weights s of the rows the dual of Theorem 3 is
+
+    maximise  sum_ic u_ic - theta r   subject to  sum_c u_ic <= s_i,  rho_j . u <= r,  u, r >= 0
+
+over c != y_i: the paper's u_{i,y_i} is what a row has left, and the paper's value is what is
+missing to N. The r >= 0 is that of ``sum w <= theta``. A new column is one row more, which the
+last u violates, and the dual simplex method goes on from there; its multiplier is w_j.
+
+An optimal u is rarely the only one, and which one prices next decides the run. It is the vertex
+that HiGHS reaches from the last basis, a function of the columns and that basis alone: the
+solver is cleared before every solve, rows come in canonical order, and one thread does it all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from highspy import Highs, HighsBasis, HighsBasisStatus, HighsModelStatus, kHighsInf
+from numpy.typing import NDArray
+
+from ..losses import DualWeights, Hinge
+from ..margins import Margin
+from ..oracles import Column
+from .base import Vector
+from .totally_corrective import TotallyCorrective
+
+_OPTIONS: dict[str, Any] = {
+    "output_flag": False,
+    "solver": "simplex",
+    "presolve": "off",  # it would give up the basis
+    "parallel": "off",
+    "simplex_scale_strategy": 0,  # margins are of one size, and scales would outlive a clearing
+    "primal_feasibility_tolerance": 1e-9,
+    "dual_feasibility_tolerance": 1e-9,
+}
+
+
+class LinearProgram(TotallyCorrective):
+    """All coefficients re-solved for the hinge loss under ``sum w <= theta``."""
+
+    def __init__(
+        self, margin: Margin, y: NDArray[np.intp], weight: Vector, theta: float, tol: float
+    ) -> None:
+        super().__init__(margin, y, weight, theta, tol)
+        self._weight, self._optimal = weight, True
+        self._highs: Any = None
+        self._basis: tuple[list[Any], list[Any]] | None = None
+
+    @property
+    def solved(self) -> bool:
+        """Whether HiGHS has called the last program solved."""
+        return self._optimal
+
+    def prune(self) -> NDArray[np.bool_]:
+        """Forget columns without weight; return which were kept."""
+        self._highs = self._basis = None
+        return super().prune()
+
+    def update(
+        self,
+        columns: Sequence[Column],
+        outputs: Sequence[NDArray[np.int8]],
+        dual: DualWeights,
+    ) -> bool:
+        """Steps (4) and (5) of Algorithm 3; a column that is there already cannot help."""
+        rho = self._margin.apply(outputs[0], self._y).reshape(-1, 1)
+        if (self._P.matrix == rho).all(axis=0).any():
+            return False
+        return super().update(columns, outputs, dual)
+
+    def _solve(self) -> None:
+        n, width = self.z.shape
+        highs = self._program()
+        highs.changeColCost(n * width, self._theta)
+        if self._basis is not None:
+            basis = HighsBasis()
+            new = highs.getNumRow() - len(self._basis[1])
+            basis.col_status = self._basis[0]
+            basis.row_status = self._basis[1] + new * [HighsBasisStatus.kBasic]
+            highs.clearSolver()
+            highs.setBasis(basis)
+        highs.run()
+        self._optimal = highs.getModelStatus() == HighsModelStatus.kOptimal
+        if not self._optimal:  # the last coefficients stay, and the certificate is for them
+            return
+        solution, basis = highs.getSolution(), highs.getBasis()
+        self._basis = list(basis.col_status), list(basis.row_status)
+        w = np.maximum(0.0, -np.array(solution.row_dual)[-len(self.w) :])
+        self.w = w * min(1.0, self._theta / max(float(w.sum()), 1e-300))
+        self.z = (self._P.matrix.astype(float) @ self.w).reshape(self.z.shape)
+        u = np.maximum(0.0, np.array(solution.col_value)[:-1]).reshape(self.z.shape)
+        self.dual = Hinge().shared_out(u / (n * self._weight)[:, None], self.z, self._weight)
+
+    def _program(self) -> Any:
+        """HiGHS with all columns so far. Weights are N s_i, one on average, as in the paper."""
+        n, width = self.z.shape
+        if self._highs is None:
+            self._highs = highs = Highs()  # type: ignore[no-untyped-call]
+            for name, value in _OPTIONS.items():
+                highs.setOptionValue(name, value)
+            size, own = n * width, n * self._weight
+            upper = np.append(np.repeat(own, width), kHighsInf)
+            highs.addVars(size + 1, np.zeros(size + 1), upper)
+            every, ones = np.arange(size + 1, dtype=np.int32), np.ones(size)
+            highs.changeColsCost(size + 1, every, np.append(-ones, self._theta))
+            if width > 1:
+                below, starts = np.full(n, -kHighsInf), every[:size:width]
+                highs.addRows(n, below, own, size, starts, every[:-1], ones)
+        n_caps = n if width > 1 else 0
+        for rho in self._P.matrix.T[self._highs.getNumRow() - n_caps :]:
+            row = np.append(rho, -1.0)
+            used = np.flatnonzero(row).astype(np.int32)
+            self._highs.addRow(-kHighsInf, 0.0, len(used), used, row[used])
+        return self._highs
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_highs": None}  # it is built anew when it is needed
