@@ -194,7 +194,7 @@ def load(name: str, data_dir: str | os.PathLike[str] | None = None) -> Data:
     classes, y = np.unique(y, return_inverse=True)
     if len(classes) != data.n_classes:
         found = f"{len(classes)} classes instead of {data.n_classes}"
-        raise ValueError(f"{place.origin}: damaged, {found}")
+        raise ValueError(f"{place.origin}, {', '.join(data.files)}: damaged, {found}")
     return X, y
 
 

@@ -1,0 +1,7 @@
+"""`python -m tcboost.cli` is the command `tcboost`."""
+
+import sys
+
+from . import main
+
+sys.exit(main())
