@@ -111,7 +111,8 @@ def test_summary():
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_killed_at_any_moment_it_ends_with_the_same_record(tmp_path, seed):
-    command = [sys.executable, "-m", "tcboost.cli", "reproduce", "--sets", "iris"]
+    code = "import sys; from tcboost.cli import main; sys.exit(main())"
+    command = [sys.executable, "-c", code, "reproduce", "--sets", "iris"]
     command += ["--repetitions", "0", "1", "--jobs", "2", "--out"]
     subprocess.run([*command, tmp_path / "whole"], check=True, stdout=subprocess.DEVNULL)
     random, n_kills = np.random.default_rng(seed), 0

@@ -22,27 +22,15 @@ def add_commands(commands: Any) -> None:
         "stopped run goes on when it is started again with the same --out.",
     )
     again.add_argument("--full", action="store_true", help="eight data sets, 20 repetitions")
-    again.add_argument("--out", type=Path, default=Path("results"), help="default: results")
-    again.add_argument("--jobs", type=_positive, default=2, help="processes; default: 2")
+    again.add_argument("--out", type=Path, default=Path("reproduced"), metavar="FOLDER")
+    jobs = {"type": int, "choices": range(1, 257), "metavar": "N", "default": 2}
+    again.add_argument("--jobs", **jobs, help="processes; default: 2")
     again.add_argument("--sets", nargs="+", choices=protocol.SETS, metavar="SET")
-    again.add_argument(
-        "--repetitions",
-        nargs="+",
-        type=int,
-        choices=range(protocol.REPETITIONS),
-        metavar="N",
-        help="only these, counted from 0",
-    )
+    some = {"type": int, "choices": range(protocol.REPETITIONS), "metavar": "N", "nargs": "+"}
+    again.add_argument("--repetitions", **some, help="only these, counted from 0")
     again.set_defaults(run=reproduce)
     for command in (listing, again):
         command.add_argument("--data-dir", help="folder of the data; default: TCBOOST_DATA")
-
-
-def _positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError("must be at least 1")
-    return number
 
 
 def list_datasets(options: argparse.Namespace) -> None:

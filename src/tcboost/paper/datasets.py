@@ -44,9 +44,8 @@ class Dataset:
     @property
     def n_rows(self) -> int:
         """Rows of all files."""
-        if self.files or self.bundled is None:
-            return sum(self.files.values())
-        return len(self.bundled(return_X_y=True)[1])
+        bundled = () if self.files or not self.bundled else self.bundled(return_X_y=True)[1]
+        return sum(self.files.values()) + len(bundled)
 
 
 def _table(*fields: str, delimiter: str | None = None) -> Callable[[Path, int], Data]:

@@ -26,8 +26,7 @@ from .. import AdaBoostECC, AdaBoostMO, MultiBoostECC, MultiBoostMO, TCBoostClas
 from ..theta import PAPER_SEARCH
 from . import datasets
 
-Features = NDArray[np.float64]
-Labels = NDArray[Any]
+Array = NDArray[Any]
 Row = dict[str, Any]
 
 ROUNDS = (50, 100, 500)
@@ -95,7 +94,7 @@ def cells(sets: Sequence[str], repetitions: Sequence[int]) -> list[Cell]:
 _load = cache(datasets.load)
 
 
-def split(name: str, repetition: int, data_dir: str | None = None) -> list[NDArray[Any]]:
+def split(name: str, repetition: int, data_dir: str | None = None) -> list[Array]:
     """X, X_test, y, y_test of a repetition: all rows merged and split anew, class by class."""
     X, y = _load(name, data_dir)
     return train_test_split(X, y, train_size=SETS[name], stratify=y, random_state=repetition)
@@ -128,9 +127,7 @@ def run(
     return cell, rows, history
 
 
-def _models(
-    cell: Cell, X: Features, y: Labels, rounds: Sequence[int]
-) -> Iterator[tuple[int, Any]]:
+def _models(cell: Cell, X: Array, y: Array, rounds: Sequence[int]) -> Iterator[tuple[int, Any]]:
     """A model for each number of rounds, the largest first: it may hold the others.
 
     The stages of a stage-wise fit do, and those of a totally corrective one of the same theta.
@@ -170,9 +167,7 @@ def stage(model: Any, T: int) -> Any:
     return early
 
 
-def choose_thetas(
-    cell: Cell, X: Features, y: Labels, rounds: Sequence[int]
-) -> dict[int, float]:
+def choose_thetas(cell: Cell, X: Array, y: Array, rounds: Sequence[int]) -> dict[int, float]:
     """For each number of rounds the theta of least error in five folds, the smallest on a tie.
 
     A fit at fixed theta serves all numbers by its stages. Its seed is that of the cell, so that

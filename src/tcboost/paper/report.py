@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import html
-import io
 import itertools
 import json
 import re
@@ -27,34 +26,24 @@ _ERROR = [*runner.KIND, "split", "rounds"]
 _PAIR = ["pair", "weak_learner", "rounds"]
 _CONVERGENCE = ("svmguide2", "iris", "glass")  # where the paper says how much is gained
 _COLOURS = dict(zip(PAPER, ("tab:blue", "tab:red", "tab:green", "tab:orange"), strict=True))
-_STYLE = """body{font:16px/1.5 system-ui,sans-serif;max-width:62rem;margin:auto;padding:1rem}
-.scroll{overflow-x:auto}table{border-collapse:collapse;font-size:.85rem;line-height:1.35}
-caption{text-align:left;font-weight:600;padding:.5rem 0}th,td{padding:.25rem .6rem;
-text-align:left;white-space:nowrap;border-bottom:1px solid #ddd;vertical-align:top}
-img{width:100%;min-width:40rem}figure{margin:1rem 0}figcaption{font-size:.9rem}"""
 
 
 def write(out: Path) -> list[Path]:
     """Write the report about the rows in `out`."""
     frame, document = runner.read(out), Document(out)
-    sets = list(frame.dataset.unique())
     document.add(TITLE, "h1")
     run = json.loads((out / "run.json").read_text(encoding="utf-8"))
-    document.add(
-        f"Data sets: {', '.join(sets)}; repetitions: {frame.repetition.nunique()}. "
-        + ", ".join(f"{name} {version}" for name, version in run.items())
-        + ". Every number below is computed from repetitions.csv and history/ beside this file."
-    )
+    sets, n = ", ".join(frame.dataset.unique()), frame.repetition.nunique()
+    versions = ", ".join(f"{name} {version}" for name, version in run.items())
+    document.add(f"Data sets: {sets}; repetitions: {n}. {versions}.")
+    document.add("Every number is computed from repetitions.csv and history/ beside this file.")
     document.add("The claims", "h2")
     for claim in claims(frame):
         document.add(claim, "li")
-    document.add("The tables", "h2")
-    _error_tables(document, frame)
-    _wilcoxon_table(document, frame)
-    document.add("The figures", "h2")
-    _figures(document, frame)
-    document.add("Beyond the paper", "h2")
-    _beyond(document, frame)
+    parts = {"The tables": _tables, "The figures": _figures, "Beyond the paper": _beyond}
+    for heading, part in parts.items():
+        document.add(heading, "h2")
+        part(document, frame)
     return document.save()
 
 
@@ -84,12 +73,10 @@ class Document:
 
     def figure(self, name: str, caption: str, figure: Figure) -> None:
         """A figure: within the HTML, and a file of its own for Markdown."""
-        image = io.BytesIO()
-        figure.savefig(image, format="svg", metadata={"Date": None})
         path = self.folder / "figures" / f"{name}.svg"
         path.parent.mkdir(exist_ok=True)
-        path.write_bytes(image.getvalue())
-        source = f"data:image/svg+xml;base64,{base64.b64encode(image.getvalue()).decode()}"
+        figure.savefig(path, metadata={"Date": None})
+        source = f"data:image/svg+xml;base64,{base64.b64encode(path.read_bytes()).decode()}"
         tag = f'<img alt="{html.escape(caption)}" src="{source}">'
         text = f"<figcaption>{_html(caption)}</figcaption>"
         self.html += f'<figure><div class="scroll">{tag}</div>{text}</figure>\n'
@@ -98,7 +85,8 @@ class Document:
     def save(self) -> list[Path]:
         """Both files."""
         head = '<meta charset="utf-8"><meta name="viewport" content="width=device-width">'
-        head += f'<title>{TITLE}</title><link rel="icon" href="data:,"><style>{_STYLE}</style>'
+        style = (_HERE / "report.css").read_text(encoding="utf-8")
+        head += f'<title>{TITLE}</title><link rel="icon" href="data:,"><style>{style}</style>'
         start = f'<!doctype html><html lang="en"><head>{head}</head><body>\n'
         page, text = self.folder / "report.html", self.folder / "report.md"
         page.write_text(f"{start}{self.html}</body></html>\n", encoding="utf-8")
@@ -126,7 +114,7 @@ def compare(frame: pd.DataFrame) -> pd.DataFrame:
     return both.reset_index()
 
 
-def _error_tables(document: Document, frame: pd.DataFrame) -> None:
+def _tables(document: Document, frame: pd.DataFrame) -> None:
     both = compare(frame)
     for large, what in ((True, "above 0.01"), (False, "of at most 0.01")):
         mark = both.mark[(both["mean"] > 0.01) == large]
@@ -145,10 +133,22 @@ def _error_tables(document: Document, frame: pd.DataFrame) -> None:
     both["column"] = both.split + " error, " + both.rounds.astype(str)
     for title, learner in (("Table II: stumps", "stump"), ("Table III: LDA", "lda")):
         part = both[both.weak_learner == learner]
-        index = ["dataset", "algorithm"]
-        table = part.pivot(index=index, columns="column", values="text")
-        table = table.reindex(pd.MultiIndex.from_frame(part[index].drop_duplicates()))
-        document.table(title, table[list(part.column.unique())].fillna("").reset_index())
+        document.table(title, _wide(part, ["dataset", "algorithm"]))
+    table = pd.read_csv(_HERE / "published_wilcoxon.csv").set_index(_PAIR)
+    table = table.join(wilcoxon(frame).rename("ours"), how="inner").reset_index()
+    table["text"] = [
+        f"{a:.3f}<br>{b:.3f}" for a, b in table[["probability", "ours"]].to_numpy()
+    ]
+    table["column"] = "T = " + table.rounds.astype(str)
+    title = f"Table IV: rank-sum test on the test errors of {frame.dataset.nunique()} sets"
+    document.table(title, _wide(table, _PAIR[:2]))
+
+
+def _wide(table: pd.DataFrame, index: list[str]) -> pd.DataFrame:
+    """Its `text`, arranged by `column`, in the order in which they appear."""
+    wide = table.pivot(index=index, columns="column", values="text").fillna("")
+    order = pd.MultiIndex.from_frame(table[index].drop_duplicates())
+    return wide.reindex(order)[list(table.column.unique())].reset_index()
 
 
 def rank_sum_probability(a: Sequence[float], b: Sequence[float]) -> float:
@@ -176,19 +176,6 @@ def wilcoxon(frame: pd.DataFrame) -> pd.Series:
     """Table IV: the mean test errors of all sets, stage-wise against totally corrective."""
     errors = pairs(frame).test_error.groupby(_PAIR, sort=False)
     return errors.apply(lambda e: rank_sum_probability(e.AdaBoost, e.MultiBoost))
-
-
-def _wilcoxon_table(document: Document, frame: pd.DataFrame) -> None:
-    table = pd.read_csv(_HERE / "published_wilcoxon.csv").set_index(_PAIR)
-    table = table.join(wilcoxon(frame).rename("ours"), how="inner").reset_index()
-    table["text"] = [
-        f"{a:.3f}<br>{b:.3f}" for a, b in table[["probability", "ours"]].to_numpy()
-    ]
-    table["algorithms"] = table.pair + "s, " + table.weak_learner
-    table["column"] = "T = " + table.rounds.astype(str)
-    wide = table.pivot(index="algorithms", columns="column", values="text")
-    title = f"Table IV: rank-sum test on the test errors of {frame.dataset.nunique()} sets"
-    document.table(title, wide[list(table.column.unique())].fillna("").reset_index())
 
 
 def claims(frame: pd.DataFrame) -> list[str]:
@@ -243,8 +230,9 @@ def _figures(document: Document, frame: pd.DataFrame) -> None:
         axes = figure.subplots(1, 2, sharey=True)
         for axis, name in zip(axes, ("AdaBoost.MO", "MultiBoost.MO"), strict=True):
             products = _history(out, "wine", name, "inner_products")
-            axis.plot(products, color=_COLOURS[name], linewidth=0.6)
-            axis.plot(np.fmax.reduce(products, axis=1), "k--", label="r, the largest")
+            t = 1 + np.arange(len(products))
+            axis.plot(t, products, color=_COLOURS[name], linewidth=0.6)
+            axis.plot(t, np.fmax.reduce(products, axis=1), "k--", label="r, the largest")
             axis.set(title=name, xlabel="round t")
             axis.legend(frameon=False)
         caption = "Fig. 1: inner products of the dual weights with past mistake vectors, wine."
@@ -256,14 +244,14 @@ def _figures(document: Document, frame: pd.DataFrame) -> None:
         figure = _curves(out, (1, 3), "min_margin", ("svmguide2", "svmguide4", "iris"))
         caption = "Fig. 3: minimum margin of the training rows, by rounds."
         document.figure("figure3", caption, figure)
-        figure = Figure(figsize=(4.6, 4.2), layout="constrained")
-        axis = figure.subplots()
-        for (pair, learner), errors in pairs(frame).test_error.groupby(_PAIR[:2], sort=False):
-            label = f"{pair}s, {learner}"
-            axis.plot(errors.AdaBoost, errors.MultiBoost, "o", markersize=4, label=label)
-        axis.axline((0, 0), slope=1, color="gray", linewidth=0.8)
-        axis.set(xlabel="test error, stage-wise", ylabel="test error, totally corrective")
-        axis.legend(frameon=False)
+        figure = Figure(figsize=(9, 3.2), layout="constrained")
+        panels = pairs(frame).test_error.groupby(_PAIR[:2], sort=False)
+        for axis, ((pair, learner), errors) in zip(figure.subplots(1, 3), panels, strict=False):
+            axis.plot(errors.AdaBoost, errors.MultiBoost, "o", markersize=4)
+            axis.axline((0, 0), slope=1, color="gray", linewidth=0.8)
+            axis.set(
+                title=f"{pair}s, {learner}", xlabel="stage-wise", ylabel="totally corrective"
+            )
         document.figure("figure4", "Fig. 4: mean test errors, a point a cell.", figure)
 
 
@@ -281,7 +269,8 @@ def _curves(out: Path, shape: tuple[int, int], what: str, names: Sequence[str]) 
             line = "-" if algorithm.startswith("Multi") else "--"
             t = 1 + np.arange(len(values))
             axis.plot(t, values, line, color=colour, linewidth=1, label=algorithm)
-        axis.set(title=name, xscale="log")
+        title = name if np.isfinite(values).any() else f"{name}: not in this run"
+        axis.set(title=title, xscale="log")
         axis.legend(frameon=False, fontsize=7)
     return figure
 
@@ -297,10 +286,9 @@ def _beyond(document: Document, frame: pd.DataFrame) -> None:
     errors = runner.summary(frame).query("split == 'test'")
     errors["text"] = [f"{a:.3f} ± {b:.3f}" for a, b in errors[["mean", "std"]].to_numpy()]
     errors["column"] = "test error, " + errors.rounds.astype(str)
-    wide = errors.pivot(index=runner.KIND, columns="column", values="text")
-    last = frame[frame.rounds == frame.rounds.max()].groupby(runner.KIND, sort=False)
-    means = last[["n_active", "gap", "seconds"]].mean()
-    wide = wide[list(errors.column.unique())].reindex(means.index)
+    wide = _wide(errors, runner.KIND)
+    last = frame[frame.rounds == frame.rounds.max()].groupby(runner.KIND)
+    means = last[["n_active", "gap", "seconds"]].mean().reindex(wide[runner.KIND])
     for name, form in (("n_active", "{:.0f}"), ("gap", "{:.1e}"), ("seconds", "{:.1f}")):
-        wide[name] = means[name].map(form.format)
-    document.table("All algorithms", wide.fillna("").reset_index())
+        wide[name] = means[name].map(form.format).to_numpy()
+    document.table("All algorithms", wide)

@@ -65,12 +65,10 @@ def reproduce(
         frame = rows if frame.empty else pd.concat([frame, rows])
         todo.remove(cell)
         left = _seconds(frame, todo) / jobs
-        print(
-            f"{time.strftime('%H:%M:%S')}  {len(cells) - len(todo)}/{len(cells)}  "
-            f"{', '.join(map(str, _key(cell)))}: {rows.seconds.sum():.1f} s, "
-            f"about {left // 3600:.0f} h {left % 3600 / 60:.0f} min left",
-            flush=True,
-        )
+        done = f"{time.strftime('%H:%M:%S')}  {len(cells) - len(todo)}/{len(cells)}"
+        name = ", ".join(map(str, _key(cell)))
+        more = f"about {left // 3600:.0f} h {left % 3600 / 60:.0f} min left"
+        print(f"{done}  {name}: {rows.seconds.sum():.1f} s, {more}", flush=True)
     frame = read(out)
     _write(record, frame)
     _write(out / "errors.csv", summary(frame), float_format="%.6g")
