@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -16,7 +18,7 @@ from tcboost.paper.protocol import (
     split,
     stage,
 )
-from tcboost.theta import PAPER_SEARCH, Search
+from tcboost.theta import PAPER_SEARCH
 
 ROUNDS = (4, 9)
 
@@ -30,7 +32,9 @@ def _bundled(monkeypatch):
 def few_budgets(monkeypatch):
     """Two of the budgets, and iris among the sets that are cross-validated."""
     monkeypatch.setattr(protocol, "CROSS_VALIDATED", ("iris",))
-    monkeypatch.setattr(protocol, "PAPER_SEARCH", Search((2, 40)))
+    search = replace(PAPER_SEARCH, grid=(0.5, 40.0))
+    monkeypatch.setattr(protocol, "PAPER_SEARCH", search)
+    monkeypatch.setattr("tcboost.estimator.PAPER_SEARCH", search)
 
 
 def test_the_cells_are_those_of_the_tables():
@@ -126,20 +130,20 @@ def test_zero_from_is_the_first_round_without_an_error():
     assert row["zero_from"] is None
 
 
-def test_theta_is_cross_validated_for_each_number_of_rounds(few_budgets):
-    """By hand: a fit for each fold, budget and number of rounds, none of them a stage."""
-    cell = Cell("stump", "iris", "MultiBoost.ECC", 1)
+@pytest.mark.parametrize(
+    ("name", "learner"), [("ECC", "stump"), ("ECC", "lda"), ("MO", "stump")]
+)
+def test_theta_is_cross_validated_for_each_number_of_rounds(few_budgets, name, learner):
+    """As `theta="cv"` does it, which fits each candidate on its own, from the start."""
+    cell = Cell(learner, "iris", f"MultiBoost.{name}", 1)
     X, _, y, _ = split("iris", 1)
-    wrong = np.zeros((2, 2), dtype=int)
-    folds = protocol.StratifiedKFold(5, shuffle=True, random_state=1)
-    for fit_on, held_out in folds.split(X, y):
-        for k, theta in enumerate((2.0, 40.0)):
-            for t, T in enumerate(ROUNDS):
-                model = make(cell, T, theta).fit(X[fit_on], y[fit_on])
-                wrong[t, k] += (model.predict(X[held_out]) != y[held_out]).sum()
-    expected = {T: (2.0, 40.0)[int(np.argmin(w))] for T, w in zip(ROUNDS, wrong, strict=True)}
+    expected = {T: make(cell, T, "cv").fit(X, y).theta_ for T in ROUNDS}
     assert choose_thetas(cell, X, y, ROUNDS) == expected
-    assert {row["rounds"]: row["theta"] for row in run(cell, ROUNDS)[1]} == expected
+    rows = {row["rounds"]: row for row in run(cell, ROUNDS)[1]}
+    for T, theta in expected.items():
+        model = make(cell, T, theta).fit(X, y)
+        assert rows[T]["theta"] == theta
+        assert rows[T]["train_error"] == pytest.approx(1 - model.score(X, y))
 
 
 def test_a_cell_is_the_same_with_any_number_of_threads(monkeypatch):

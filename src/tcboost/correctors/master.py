@@ -243,9 +243,9 @@ class Master:
         seen = np.flatnonzero(state.u > 1e-20)  # the rest is lost in rounding
         H = np.zeros((len(cols), len(cols)))
         for rows in _blocks(len(seen)):
-            A = self.P[np.ix_(seen[rows], cols)] - g
-            A *= np.sqrt(state.u[seen[rows], None])
-            H += A.T @ A  # symmetric, which takes half the time
+            A = self.P.T[cols][:, seen[rows]] - g[:, None]
+            A *= np.sqrt(state.u[seen[rows]])
+            H += A @ A.T  # symmetric, which takes half the time
         return H
 
     def _line_search(self, state: _State, d: Vector, theta: float) -> tuple[Vector, float]:

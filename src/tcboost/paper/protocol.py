@@ -19,10 +19,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import StratifiedKFold, train_test_split
+from sklearn.model_selection import train_test_split
 from threadpoolctl import threadpool_limits
 
 from .. import AdaBoostECC, AdaBoostMO, MultiBoostECC, MultiBoostMO, TCBoostClassifier
+from ..path import theta_path
 from ..theta import PAPER_SEARCH
 from . import datasets
 
@@ -63,6 +64,7 @@ ALGORITHMS: Mapping[str, Algorithm] = {
     "MultiBoost.ECC, learned codes": Algorithm(MultiBoostECC, parameters=_LEARNED),
     "TCBoost, class vectors": Algorithm(TCBoostClassifier),
 }
+_PATH_TOL = 0.03  # of fits that only serve to choose theta
 _STAGE_WISE = ("AdaBoost.MO", "AdaBoost.ECC")
 NOTES = [  # the columns of a row, after the number of rounds
     *("train_error", "test_error", "theta", "n_active", "gap", "n_iter", "min_margin"),
@@ -170,18 +172,16 @@ def stage(model: Any, T: int) -> Any:
 def choose_thetas(cell: Cell, X: Array, y: Array, rounds: Sequence[int]) -> dict[int, float]:
     """For each number of rounds the theta of least error in five folds, the smallest on a tie.
 
-    A fit at fixed theta serves all numbers by its stages. Its seed is that of the cell, so that
-    all candidates have the same codes.
+    All candidates are on one path: a budget goes on with the columns of the one before, and so
+    with the same codes, or where that leaves it too few of its own, from the start.
     """
-    wrong = np.zeros((len(rounds), len(PAPER_SEARCH.grid)))
-    folds = StratifiedKFold(5, shuffle=True, random_state=cell.repetition)
-    for fit_on, hold_out in folds.split(X, y):
-        for k, theta in enumerate(PAPER_SEARCH.grid):
-            model = make(cell, max(rounds), float(theta)).fit(X[fit_on], y[fit_on])
-            predicted = [stage(model, T).predict(X[hold_out]) for T in rounds]
-            wrong[:, k] += np.count_nonzero(np.array(predicted) != y[hold_out], axis=1)
-    best = wrong.argmin(axis=1)
-    return {T: float(PAPER_SEARCH.grid[k]) for T, k in zip(rounds, best, strict=True)}
+    thetas = {}
+    for T in rounds:
+        estimator = make(cell, T).set_params(tol=_PATH_TOL)
+        path = theta_path(estimator, X, y, PAPER_SEARCH.grid)
+        best = np.argmin(path.validation_error.round(12))  # ties, whatever the order of a sum
+        thetas[T] = float(path.thetas[best])
+    return thetas
 
 
 def _notes(model: Any) -> Row:
