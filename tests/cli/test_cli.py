@@ -77,6 +77,15 @@ def test_reproduce_from_end_to_end(monkeypatch, tmp_path, capsys):
     }
 
 
+def test_a_missing_extra_is_named(monkeypatch, capsys):
+    def without_pandas(options):
+        raise ModuleNotFoundError("No module named 'pandas'")
+
+    monkeypatch.setattr(paper, "list_datasets", without_pandas)
+    assert main(["datasets"]) == 1
+    assert "pandas': pip install tcboost[paper]" in capsys.readouterr().err
+
+
 def test_stopping_says_how_to_go_on(monkeypatch, capsys):
     def stopped(options):
         raise KeyboardInterrupt

@@ -21,8 +21,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     try:
         options.run(options)
-    except (OSError, ValueError) as e:
-        print(f"tcboost: {e}", file=sys.stderr)
+    except (OSError, ValueError, ModuleNotFoundError) as e:
+        missing = isinstance(e, ModuleNotFoundError)
+        print(f"tcboost: {e}{': pip install tcboost[paper]' * missing}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print("tcboost: stopped; the same command goes on from here", file=sys.stderr)

@@ -22,7 +22,9 @@ def add_commands(commands: Any) -> None:
         "stopped run goes on when it is started again with the same --out.",
     )
     again.add_argument("--full", action="store_true", help="eight data sets, 20 repetitions")
-    again.add_argument("--out", type=Path, default=Path("reproduced"), metavar="FOLDER")
+    again.add_argument(
+        "--out", type=Path, default=Path("reproduced"), help="default: reproduced"
+    )
     jobs = {"type": int, "choices": range(1, 257), "metavar": "N", "default": 2}
     again.add_argument("--jobs", **jobs, help="processes; default: 2")
     again.add_argument("--sets", nargs="+", choices=protocol.SETS, metavar="SET")

@@ -177,8 +177,7 @@ def choose_thetas(cell: Cell, X: Array, y: Array, rounds: Sequence[int]) -> dict
     """
     thetas = {}
     for T in rounds:
-        estimator = make(cell, T).set_params(tol=_PATH_TOL)
-        path = theta_path(estimator, X, y, PAPER_SEARCH.grid)
+        path = theta_path(make(cell, T).set_params(tol=_PATH_TOL), X, y, PAPER_SEARCH.grid)
         best = np.argmin(path.validation_error.round(12))  # ties, whatever the order of a sum
         thetas[T] = float(path.thetas[best])
     return thetas
