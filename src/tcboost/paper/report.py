@@ -61,7 +61,8 @@ class Document:
 
     def table(self, caption: str, frame: pd.DataFrame) -> None:
         """A table of text that scrolls where it is too wide."""
-        lines = [list(frame.columns), *frame.to_numpy().tolist()]
+        names = [name.replace("_", " ") for name in frame.columns]
+        lines = [names, *frame.to_numpy().tolist()]
         self.html += f'<div class="scroll"><table><caption>{_html(caption)}</caption>\n'
         for line, tag in zip(lines, ["th"] + ["td"] * len(frame), strict=True):
             cells = "".join(f"<{tag}>{_html(cell)}</{tag}>" for cell in line)
