@@ -29,7 +29,7 @@ KIND = ["weak_learner", "dataset", "algorithm"]
 KEY = [*KIND, "rounds", "repetition"]
 COLUMNS = [*KEY, *protocol.NOTES]
 _TYPES = dict.fromkeys(("rounds", "repetition", "n_active", "n_iter"), "int64")
-_TYPES["zero_from"] = "Int64"  # may be missing
+_TYPES |= {"zero_from": "Int64", "excess": "float64"}  # may be missing
 
 
 def reproduce(
