@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 OLDEST := .venv-oldest
 
-.PHONY: demo test test-all test-oldest lint bench bench-peers clean
+.PHONY: demo test test-all test-oldest test-browser lint bench bench-peers clean
 
 # Python sources are used in place; a change of the native core or of the settings reinstalls.
 SOURCES := pyproject.toml CMakeLists.txt $(wildcard cpp/*)
@@ -46,6 +46,14 @@ test-all: $(VENV)/test.stamp
 # Old versions meet newer ones here, so their warnings are no errors. Needs Python 3.11 or 3.12.
 test-oldest: $(OLDEST)/test.stamp
 	$(OLDEST)/bin/python -m pytest -W default
+
+# The report in headless Chromium, from Debian's packages; without them the tests are skipped.
+test-browser: $(VENV)/test.stamp
+	@command -v chromium chromedriver > /dev/null \
+	  || apt-get install --yes --no-install-recommends chromium chromium-driver \
+	  || echo "NOT TESTED in a browser: install chromium and chromedriver, as root"
+	$(BIN)/python -m pip install --quiet selenium
+	$(BIN)/python -m pytest tests/paper/test_browser.py
 
 lint: $(VENV)/test.stamp
 	$(BIN)/ruff check .

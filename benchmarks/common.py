@@ -57,14 +57,18 @@ class Results:
         self.keys.add(tuple(short[: self.n_keys]))
         print(f"{time.strftime('%H:%M:%S')}  {'  '.join(short)}", flush=True)
 
-    def means(self, value: str, **only: object) -> pd.DataFrame:
-        """Sets x methods: means over the splits that all methods of a set have finished."""
+    def frame(self, **only: object) -> pd.DataFrame:
+        """The rows with these values."""
         if not self.keys:
             raise SystemExit(f"{self.path} has no results yet")
         frame = pd.read_csv(self.path)
         for column, wanted in only.items():
             frame = frame[frame[column] == wanted]
-        wide = frame.pivot(index=["set", "split"], columns="method", values=value)
+        return frame.copy()
+
+    def means(self, value: str, **only: object) -> pd.DataFrame:
+        """Sets x methods: means over the splits that all methods of a set have finished."""
+        wide = self.frame(**only).pivot(index=["set", "split"], columns="method", values=value)
         sets = {
             name: part.dropna(axis=1, how="all").dropna().mean()
             for name, part in wide.groupby("set")
@@ -72,13 +76,21 @@ class Results:
         return pd.DataFrame({name: sets[name] for name in SETS if name in sets}).T
 
 
-def arguments(description: str, methods: Sequence[str], out: str) -> argparse.Namespace:
+def arguments(
+    description: str,
+    methods: Sequence[str],
+    out: str,
+    sets: Sequence[str] = SETS,
+    n_splits: int = 5,
+) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=description)
-    parser.add_argument("--sets", nargs="+", choices=SETS, default=SETS, metavar="SET")
+    parser.add_argument("--sets", nargs="+", choices=sets, default=sets, metavar="SET")
     parser.add_argument(
         "--methods", nargs="+", choices=methods, default=methods, metavar="METHOD"
     )
-    parser.add_argument("--splits", nargs="+", type=int, default=range(5), metavar="SEED")
+    parser.add_argument(
+        "--splits", nargs="+", type=int, default=range(n_splits), metavar="SEED"
+    )
     parser.add_argument("--data-dir", help="folder of the data; default: TCBOOST_DATA")
     parser.add_argument("--out", type=Path, default=Path(out), help=f"default: {out}")
     parser.add_argument("--summary", action="store_true", help="only print what is there")

@@ -1,10 +1,15 @@
+import builtins
 import gzip
+import hashlib
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris, load_wine
 
-from tcboost.paper.datasets import DATASETS, load
+from tcboost.paper import datasets
+from tcboost.paper.datasets import DATASETS, FILES, load, locate
 
 LARGE = {"covertype", "mnist"}
 LETTERS = [
@@ -75,18 +80,105 @@ def test_scikit_learn_stands_in(name, tmp_path, monkeypatch):
 
 
 def test_a_missing_file_is_named(tmp_path, monkeypatch):
-    monkeypatch.delenv("TCBOOST_DATA", raising=False)
-    with pytest.raises(FileNotFoundError, match=r"glass.data.*TCBOOST_DATA.*data_dir"):
-        load("glass")
     monkeypatch.setenv("TCBOOST_DATA", str(tmp_path / "nowhere"))
-    with pytest.raises(
-        FileNotFoundError, match=r"nowhere.glass.glass.data.*TCBOOST_DATA.*data_dir"
-    ):
+    with pytest.raises(FileNotFoundError, match=r"no folder .*nowhere.*TCBOOST_DATA.*data-dir"):
         load("glass")
+    write(tmp_path, "svmguide4", "svmguide4.t", b"")  # but not the other file
+    with pytest.raises(FileNotFoundError, match=r"svmguide4: .*TCBOOST_DATA.*--data-dir"):
+        load("svmguide4", tmp_path)
     write(tmp_path, "mnist", "train-images-idx3-ubyte.gz", b"")
     write(tmp_path, "mnist", "t10k-images-idx3-ubyte.gz", b"")
     with pytest.raises(FileNotFoundError, match=r"train-labels-idx1-ubyte.gz"):
         load("mnist", tmp_path)
+
+
+def test_every_file_has_a_hash_and_those_at_hand_have_it(data_dir):
+    """Of covertype the folder may hold another compression than the publisher's."""
+    for name, data in DATASETS.items():
+        assert set(data.files) <= set(FILES[name])
+        for file, (sha256, address) in FILES[name].items():
+            assert address == "" or address.endswith(f"/{file}")
+            if name != "covertype":
+                found = hashlib.sha256((data_dir / name / file).read_bytes()).hexdigest()
+                assert found == sha256, file
+
+
+GLASS = "\n".join(f"{i},{','.join(['1.5'] * 9)},{1 + i % 6}" for i in range(214)).encode()
+
+
+@pytest.fixture
+def publisher(tmp_path, monkeypatch):
+    """A publisher of glass, at home: what it sends, and how often it was asked."""
+    monkeypatch.delenv("TCBOOST_DATA", raising=False)
+    monkeypatch.setattr("pooch.os_cache", lambda name: tmp_path / name)
+    sent = {"body": GLASS, "length": len(GLASS), "requests": 0}
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self):
+            sent["requests"] += 1
+            self.send_response(200)
+            self.send_header("Content-Length", str(sent["length"]))
+            self.end_headers()
+            self.wfile.write(sent["body"])
+
+        def log_message(self, *args):
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        address = f"http://127.0.0.1:{server.server_port}/glass.data"
+        files = {"glass.data": (hashlib.sha256(GLASS).hexdigest(), address)}
+        monkeypatch.setitem(datasets.FILES, "glass", files)
+        yield sent
+        server.shutdown()
+
+
+def test_a_download_is_kept(publisher, tmp_path):
+    assert not locate("glass").at_hand
+    assert locate("glass").origin.startswith("http://127.0.0.1")
+    for _ in range(2):
+        X, y = load("glass", tmp_path)  # a folder that does not have it
+        assert X.shape == (214, 9)
+        assert y[:3].tolist() == [0, 1, 2]
+    assert publisher["requests"] == 1
+    assert locate("glass").at_hand
+
+
+@pytest.mark.parametrize("body", [GLASS[:-1] + b"7", GLASS[:-9], b"<html>"])
+def test_a_wrong_download_is_refused_and_not_kept(body, publisher):
+    publisher.update(body=body, length=len(body))
+    with pytest.raises(ValueError, match=r"glass.data.*not the file.*TCBOOST_DATA.*--data-dir"):
+        load("glass")
+    publisher.update(body=GLASS, length=len(GLASS))
+    assert load("glass")[0].shape == (214, 9)
+
+
+def test_a_broken_off_download_is_refused(publisher):
+    publisher["body"] = GLASS[:-100]
+    with pytest.raises((FileNotFoundError, ValueError), match=r"glass.data.*--data-dir"):
+        load("glass")
+
+
+def test_without_a_network(publisher, monkeypatch):
+    closed = {"glass.data": ("0" * 64, "http://127.0.0.1:9/glass.data")}
+    monkeypatch.setitem(datasets.FILES, "glass", closed)
+    with pytest.raises(FileNotFoundError, match=r"did not answer.*TCBOOST_DATA.*--data-dir"):
+        load("glass")
+
+
+def test_what_cannot_be_downloaded(publisher, monkeypatch):
+    with pytest.raises(FileNotFoundError, match=r"shuttle.trn.*a folder only.*--data-dir"):
+        load("shuttle")
+    plain = builtins.__import__
+
+    def without_pooch(name, *args, **kwargs):
+        if name == "pooch":
+            raise ImportError(name)
+        return plain(name, *args, **kwargs)
+
+    monkeypatch.setattr(builtins, "__import__", without_pooch)
+    with pytest.raises(FileNotFoundError, match=r"tcboost\[paper\].*--data-dir"):
+        load("glass")
 
 
 def test_the_argument_has_precedence(tmp_path, monkeypatch):

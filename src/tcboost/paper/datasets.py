@@ -1,12 +1,14 @@
 """Real data sets, read from their publishers' own files.
 
 The files of the set ``name`` lie in the folder ``data_dir/name``; instead of the argument
-`data_dir`, the environment variable TCBOOST_DATA can name the folder. Iris, wine and digits
-come from scikit-learn where there is no file.
+`data_dir`, the environment variable TCBOOST_DATA can name the folder. Without that folder iris,
+wine and digits come from scikit-learn, and the others from their publishers: `files.csv` has
+the addresses and hashes, a cache keeps what was downloaded.
 """
 
 from __future__ import annotations
 
+import csv
 import gzip
 import os
 import warnings
@@ -22,7 +24,10 @@ from sklearn.datasets import load_digits, load_iris, load_svmlight_file, load_wi
 
 Data = tuple[NDArray[np.float64], NDArray[Any]]
 _VARIABLE = "TCBOOST_DATA"
-_REMEDY = f"set {_VARIABLE}, or pass data_dir, to the folder that holds the data sets"
+_REMEDY = (
+    f"set {_VARIABLE}, or pass data_dir (on the command line --data-dir), to the folder that "
+    "holds the data sets"
+)
 _DAMAGE = (ValueError, EOFError, zlib.error, gzip.BadGzipFile, UserWarning)
 
 
@@ -35,6 +40,12 @@ class Dataset:
     files: Mapping[str, int] = field(default_factory=dict)  # and their rows, training first
     read: Callable[[Path, int], Data] | None = None
     bundled: Callable[..., Data] | None = None  # with scikit-learn
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of all files."""
+        bundled = () if self.files or not self.bundled else self.bundled(return_X_y=True)[1]
+        return sum(self.files.values()) + len(bundled)
 
 
 def _table(*fields: str, delimiter: str | None = None) -> Callable[[Path, int], Data]:
@@ -95,6 +106,54 @@ DATASETS: Mapping[str, Dataset] = {
 }
 
 
+def _read_files() -> dict[str, dict[str, tuple[str, str]]]:
+    """Of each set and file the sha256 and the canonical address, empty if there is none."""
+    table: dict[str, dict[str, tuple[str, str]]] = {name: {} for name in DATASETS}
+    with open(Path(__file__).with_name("files.csv"), encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            table[row["dataset"]][row["file"]] = row["sha256"], row["address"]
+    return table
+
+
+FILES = _read_files()
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a data set comes from, and whether it is at hand; a folder if it has files."""
+
+    origin: str
+    at_hand: bool
+    folder: Path | None = None
+
+
+def locate(name: str, data_dir: str | os.PathLike[str] | None = None) -> Place:
+    """Where `load` would take a data set from: a folder, scikit-learn, cache or publisher.
+
+    A folder that holds only a part of the files counts: what is missing in it is an error.
+    """
+    if name not in DATASETS:
+        raise ValueError(f"name must be one of {', '.join(DATASETS)}; got {name!r}")
+    root = data_dir or os.environ.get(_VARIABLE)
+    if root and not Path(root).is_dir():
+        raise FileNotFoundError(f"there is no folder {root}: {_REMEDY}")
+    files = FILES[name]
+    if root and files and (folder := Path(root, name)).is_dir():
+        return Place(str(folder), all((folder / file).is_file() for file in files), folder)
+    if DATASETS[name].bundled:
+        return Place("scikit-learn", True)
+    if not all(address for _, address in files.values()):
+        return Place("a folder only", False)
+    try:
+        import pooch
+    except ImportError:
+        return Place("download (needs tcboost[paper])", False)
+    cache = Path(pooch.os_cache("tcboost"), name)
+    if all((cache / file).is_file() for file in files):
+        return Place(str(cache), True, cache)
+    return Place(next(iter(files.values()))[1].rpartition("/")[0], False, cache)
+
+
 def load(name: str, data_dir: str | os.PathLike[str] | None = None) -> Data:
     """Features and classes of a data set, the training file's rows before the test file's.
 
@@ -119,22 +178,38 @@ def load(name: str, data_dir: str | os.PathLike[str] | None = None) -> Data:
     >>> X.shape
     (1797, 64)
     """
-    if name not in DATASETS:
-        raise ValueError(f"name must be one of {', '.join(DATASETS)}; got {name!r}")
-    data, folder = DATASETS[name], data_dir or os.environ.get(_VARIABLE)
-    paths = [Path(folder or "", name, file) for file in data.files]
-    if data.bundled and not (folder and paths and all(path.is_file() for path in paths)):
+    place, data = locate(name, data_dir), DATASETS[name]
+    if place.folder is None and data.bundled:
         X, y = data.bundled(return_X_y=True)
-    elif not folder:
-        raise FileNotFoundError(f"no folder to look for {paths[0]} in: {_REMEDY}")
+    elif place.folder is None:
+        wanted = f"{name} ({', '.join(FILES[name])})"
+        raise FileNotFoundError(f"{wanted} would come from {place.origin}: {_REMEDY}")
     else:
+        if place.origin.startswith("http"):
+            _download(name, place.folder)
+        paths = [place.folder / file for file in data.files]
         parts = [_part(data, _existing(path), data.files[path.name]) for path in paths]
         X, y = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
     classes, y = np.unique(y, return_inverse=True)
     if len(classes) != data.n_classes:
         found = f"{len(classes)} classes instead of {data.n_classes}"
-        raise ValueError(f"{', '.join(map(str, paths))}: damaged, {found}")
+        raise ValueError(f"{place.origin}, {', '.join(data.files)}: damaged, {found}")
     return X, y
+
+
+def _download(name: str, folder: Path) -> None:
+    """All files of a set, each checked before it is kept."""
+    import pooch
+
+    for file, (sha256, address) in FILES[name].items():
+        try:
+            pooch.retrieve(address, f"sha256:{sha256}", file, folder)
+        except OSError as e:  # those of requests are OSErrors
+            reason = f"{address} did not answer as it should ({type(e).__name__}: {e})"
+            raise FileNotFoundError(f"{file} of {name}: {reason}; {_REMEDY}") from e
+        except ValueError as e:
+            reason = f"{address} is not the file it should be ({e})"
+            raise ValueError(f"{file} of {name}: {reason}; {_REMEDY}") from e
 
 
 def _existing(path: Path) -> Path:
