@@ -32,7 +32,7 @@ COLUMNS = "set split method stumps error log_loss n_test active seconds"
 DEFAULT = "default"
 VARIANTS: dict[str, dict[str, Any]] = {
     DEFAULT: {},
-    "intercept as any stump": {"_INTERCEPT": 1.0},
+    "intercept as any stump": {"_INTERCEPT": 0.0},
     "ridge of 9 rows": {"_RIDGE": 9.0},
     "ridge of 1 row": {"_RIDGE": 1.0},
     "price of 1.5 rows, ridge of 9": {"_PRICE": 1.5, "_RIDGE": 9.0},

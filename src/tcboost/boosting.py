@@ -107,7 +107,8 @@ class Run:
 
         Step numbers are those of Algorithm 3. The round after the last one only certifies: the
         bound at the final coefficients needs the best edge under the final dual weights. A
-        `draft` may leave a gap of that share of the loss, and is not recorded.
+        `draft` may leave a gap of that share of the loss, adds more columns at once and is not
+        recorded.
         """
         task, corrector, columns, history = (
             self.task,
@@ -118,10 +119,11 @@ class Run:
         watched, stop = len(history.edges), False
         while True:
             room = max_iter - len(columns)
-            if room < corrector.batch() and pause and self.paused is None:
+            batch = max(corrector.batch(), len(columns) // 3 if draft else 1)
+            if room < batch and pause and self.paused is None:
                 shared = (task, *vars(task).values(), *columns)
                 self.paused = deepcopy(self, {id(thing): thing for thing in shared})
-            dual, g, priced = self._price(min(room, corrector.batch()))
+            dual, g, priced = self._price(min(room, batch))
             if len(history) < len(history.edges) and not draft:
                 history.record(self, g)
                 if self.held_out:

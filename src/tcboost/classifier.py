@@ -26,7 +26,8 @@ class TCBoostClassifier(BoostingClassifier):
 
     By default theta is not given but follows from a price r for each unit of the sum, which is
     the same problem: r is the multiplier of the theta that is then in use. Price and ridge are
-    worth so many rows, how many is chosen by cross validation.
+    worth so many rows, how many is chosen by cross validation. The class vector of the constant
+    hypothesis is then free: it has no price and a thousandth of the ridge.
 
     Parameters
     ----------
@@ -48,8 +49,8 @@ class TCBoostClassifier(BoostingClassifier):
         Bins of a feature. None is exact, "auto" exact up to 65,535 distinct values.
     ridge : float or "auto", default="auto"
         Weight of the squares of the class vectors, which spreads the budget over stumps that
-        say about the same; for ``coding="vector"`` only. "auto" is six times the price, or none
-        where there is no price.
+        say about the same; for ``coding="vector"`` only. "auto" is as much as the price, or
+        none where there is no price.
     tol : float, default=1e-3
         Stop when the certificate proves the training loss this close to optimal.
     random_state : int, RandomState instance or None, default=None

@@ -28,6 +28,7 @@ _CLEARLY = 0.01  # a lower level must be better by that
 _REPEATED = 5  # times, on average: no level is tried
 _ENOUGH_ROWS = 500
 _DRAFT = 0.3
+_PATH_DRAFT = 1e-3  # the same for a path of budgets, whose tolerance is loose already
 
 
 def stagewise_theta(task: Task, max_iter: int) -> float:
@@ -112,7 +113,7 @@ def choose_theta(
     def validate(theta: float) -> tuple[Vector, float]:
         for k in range(n_folds):
             if search.share_columns:
-                runs[k] = solve_at(runs[k], theta, max_iter, start)
+                runs[k] = solve_at(runs[k], theta, max_iter, start, _PATH_DRAFT)
             else:
                 runs[k] = start(runs[k].task.rows, theta).boost(max_iter)
             scores[fold == k] = scores_of(runs[k], rows.X[fold == k])
@@ -220,7 +221,11 @@ def draft(run: Run, budget: Budget, max_iter: int) -> None:
 
 
 def solve_at(
-    run: Run, theta: float, max_iter: int, start: Callable[[LocalRows, float], Run]
+    run: Run,
+    theta: float,
+    max_iter: int,
+    start: Callable[[LocalRows, float], Run],
+    draft: float = 0.0,
 ) -> Run:
     """Go on with a run at another budget.
 
@@ -230,12 +235,12 @@ def solve_at(
     if theta != run.corrector.theta:
         run.set_budget(replace(run.corrector.budget, theta=theta))
         n_old = len(run.columns)
-        run.boost(max_iter)
+        run.boost(max_iter, draft=draft)
         short = len(run.columns) >= max_iter and not run.corrector.done(run.certificate.gap)
         if not (short and n_old):
             return run
         run = start(run.task.rows, theta)
-    return run.boost(max_iter)
+    return run.boost(max_iter, draft=draft)
 
 
 def content_folds(rows: LocalRows, n_folds: int) -> NDArray[np.intp]:
