@@ -1,6 +1,6 @@
 """tcboost: totally corrective multiclass boosting with a proof of optimality on every fit."""
 
-from ._version import __version__
+from ._version import __version__ as __version__
 from .classifier import TCBoostClassifier
 from .correctors import solve_master
 from .model import load, save
@@ -18,7 +18,6 @@ __all__ = [
     "MultiBoostMO",
     "MultiBoostSAMME",
     "TCBoostClassifier",
-    "__version__",
     "load",
     "plot_theta_path",
     "save",
