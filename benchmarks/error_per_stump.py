@@ -168,17 +168,17 @@ def summary(results: Results) -> None:
     for stumps in STUMPS:
         errors = results.means("error", stumps=stumps)
         peers = errors.drop(columns=OURS, errors="ignore")
-        table = errors.assign(
-            **{"best peer": peers.idxmin(axis=1), "its error": peers.min(axis=1)}
-        )
-        if OURS in errors:
+        table, both = errors.copy(), OURS in errors and len(peers.columns) > 0
+        if len(peers.columns):
+            table["best peer"], table["its error"] = peers.idxmin(axis=1), peers.min(axis=1)
+        if both:
             sizes = results.means("bytes", stumps=stumps) / 1000
             table["ratio"] = errors[OURS] / table["its error"]
             table["kB"] = sizes[OURS]
             table["its kB"] = [sizes.loc[row, best] for row, best in table["best peer"].items()]
         print(f"\n{stumps} stumps: mean error, and the best peer of each set")
         print(table.to_string(float_format="{:.4f}".format))
-        if OURS in errors:
+        if both:
             wins = (errors[OURS] < table["its error"]).sum()
             print(
                 f"geometric mean of the ratios of errors {geometric_mean(table['ratio'])}, of "

@@ -42,7 +42,7 @@ class TCBoostClassifier(BoostingClassifier):
         cross-validates theta, along a path of growing budgets). "cv" takes the lowest error of
         five folds over the paper's 16 budgets.
     max_iter : int, default=500
-        Stumps, at the most.
+        Stumps, at the most; the constant counts as one.
     weak_learner : "stump"
         Only stumps can be searched exactly; see `MultiBoostECC` for other weak learners.
     max_bins : int, "auto" or None, default=255
