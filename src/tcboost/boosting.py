@@ -134,9 +134,9 @@ class Run:
                 watched, stop = len(history.edges), watch(self)
             gap = self._open if corrector.budget.price > 0 else self.certificate.gap
             enough = draft * self.certificate.primal
-            done = corrector.done(gap) or gap <= enough
-            if done or room <= 0 or stop or not priced.columns:  # (3), (6)
-                if done or not corrector.polish(enough) or draft:
+            done = corrector.done(gap)
+            if done or gap <= enough or room <= 0 or stop or not priced.columns:  # (3), (6)
+                if (done and not draft) or not corrector.polish(enough) or draft:
                     break
                 history.forget()
                 continue
