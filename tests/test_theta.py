@@ -9,7 +9,7 @@ from sklearn.metrics import log_loss
 
 from tcboost import MultiBoostECC, TCBoostClassifier
 from tcboost.rows.blocks import LocalRows
-from tcboost.theta import best_scale, content_folds
+from tcboost.theta import best_scale, choose_level, content_folds, price_at
 
 
 def rows_of(X, y):
@@ -60,6 +60,65 @@ def test_the_choice_has_about_the_lowest_out_of_fold_loss():
     assert (np.diff(choice.thetas) < 0).all()  # a higher price, a smaller budget
     assert (choice.n_active > 0).all()
     assert model.probability_scale_ == choice.scale
+
+
+class Told:
+    """In the place of a run: its scores make the loss that a table has for the level."""
+
+    def __init__(self, rows, losses, seen):
+        self.task, self.corrector, self.columns, self.w = self, self, [], np.zeros((0, 2))
+        self.rows, self.theta, self.losses, self.seen = rows, 1.0, losses, seen
+        self.margin = self
+
+    def set_budget(self, budget):
+        self.level = budget.price * self.rows.size / price_at(1.0, 1.0).price
+        self.seen.append(round(float(np.log2(self.level))))
+
+    def boost(self, max_iter, draft):
+        assert draft > 0
+
+
+# Losses by log2 of the level; then the levels to be tried, from 4 on, and the one to be taken.
+CURVES = {
+    "falls, then rises": ({2: 5.0, 1: 4.0, 0: 3.0, -1: 3.5}, [2, 1, 0, -1], 0),
+    "hardly falls": ({2: 5.0, 1: 4.99, 3: 6.0}, [2, 1, 3], 2),
+    "rises": ({2: 5.0, 1: 6.0, 3: 4.0, 4: 4.0, 5: 4.1}, [2, 1, 3, 4, 5], 4),
+    "falls for ever": (
+        {k: 5.0 * 0.9 ** (2 - k) for k in range(-10, 3)},
+        [*range(2, -11, -1)],
+        -10,
+    ),
+}
+
+
+@pytest.mark.parametrize("curve", CURVES)
+def test_levels_are_tried_downwards_and_else_upwards(curve, monkeypatch):
+    losses, tried, best = CURVES[curve]
+    rng, seen = np.random.default_rng(0), []
+    rows = rows_of(rng.normal(size=(3000, 2)), np.arange(3000) % 2)
+    monkeypatch.setattr(
+        "tcboost.theta.scores_of", lambda run, X: np.full((len(X), 2), run.level)
+    )
+    monkeypatch.setattr(
+        "tcboost.theta.best_scale", lambda F, y, weight: (1.0, losses[round(np.log2(F[0, 0]))])
+    )
+    choice = choose_level(rows, 2, lambda part: Told(part, losses, seen), price_at, 10)
+    assert seen == tried
+    assert np.log2(choice.levels).tolist() == sorted(tried)
+    assert np.log2(choice.levels[choice.best]) == best
+
+
+def test_the_fit_goes_down_to_the_level_of_the_choice():
+    """And ends where one that has this price from the start would, if there is room."""
+    X, y = load_iris(return_X_y=True)
+    model = TCBoostClassifier(tol=1e-5).fit(X, y)
+    choice = model.theta_choice_
+    level = choice.levels[choice.best]
+    budget = price_at(level, len(y))
+    run = model._start(rows_of(X, y), 0, budget, 1e-5).boost(500)
+    value = [c.primal + budget.price * c.theta for c in (model.certificate_, run.certificate)]
+    assert value[0] == pytest.approx(value[1], abs=2e-5)
+    assert model.estimators_[0].hypotheses[0].threshold == -np.inf
 
 
 def test_a_class_with_fewer_rows_than_folds():
