@@ -417,6 +417,27 @@ def test_rows_of_next_to_no_weight_are_next_to_nothing():
     assert model.theta_ == pytest.approx(TCBoostClassifier().fit(X, y).theta_, rel=0.6)
 
 
+def test_weights_of_classes_make_no_rows():
+    """The size of the data is that of the weights of rows; only their ratios count."""
+    X, y = IRIS
+    models = [
+        TCBoostClassifier(class_weight={0: 1, 1: 10, 2: 30}).fit(X, y, weight)
+        for weight in (None, np.full(len(y), 0.5))
+    ]
+    assert_array_equal(*(m.decision_function(X) for m in models))
+    with pytest.raises(ValueError, match="class_weight must be finite"):
+        TCBoostClassifier(class_weight={0: np.nan, 1: 1, 2: 1}).fit(X, y)
+
+
+def test_repeated_rows_are_cross_validated_unless_they_are_few():
+    X, y = IRIS
+    many = TCBoostClassifier(max_iter=20).fit(np.tile(X, (6, 1)), np.tile(y, 6))
+    assert len(many.theta_choice_.levels) > 1
+    few = np.r_[0:6, 60:66]
+    one = TCBoostClassifier(max_iter=20).fit(np.tile(X[few], (6, 1)), np.tile(y[few], 6))
+    assert one.theta_choice_.levels.tolist() == [1.0]
+
+
 @pytest.mark.parametrize("theta", [3.0, "auto"])
 def test_a_ridge_needs_class_vectors(theta):
     with pytest.raises(ValueError, match="coding='vector'"):

@@ -38,9 +38,9 @@ class TCBoostClassifier(BoostingClassifier):
         What a stump says about the classes: a vector that is re-solved in every round, or a
         multiple of a code in {-1, +1}, found together with the stump or drawn.
     theta : float, "auto" or "cv", default="auto"
-        The budget. "auto" has a price instead, cross-validated (with the exponential loss it
-        cross-validates theta, along a path of growing budgets). "cv" takes the lowest error of
-        five folds over the paper's 16 budgets.
+        The budget. "auto" has a price instead, cross-validated (with other losses than
+        cross-entropy it cross-validates theta, along a path of growing budgets). "cv" takes the
+        lowest error of five folds over the paper's 16 budgets.
     max_iter : int, default=500
         Stumps, at the most; the constant counts as one.
     weak_learner : "stump"
@@ -81,7 +81,7 @@ class TCBoostClassifier(BoostingClassifier):
     estimator_weights_ : ndarray of shape (n_iter_, n_classes) or (n_iter_,)
         Their class vectors, or the multiples of their codes.
     theta_ : float
-        The budget used.
+        The budget used; a free constant takes nothing of it.
     theta_choice_ : Choice
         With ``theta="auto"`` or "cv": what was tried, with out-of-fold losses and errors.
     probability_scale_ : float
@@ -94,7 +94,8 @@ class TCBoostClassifier(BoostingClassifier):
     certificate_ : Certificate
         `primal`, `dual`, `gap`, `theta`, `hypothesis_class`; one sentence when printed.
     history_ : dict
-        Arrays with one entry a round, as in `AdaBoostMO`.
+        Arrays with one entry a round, as in `AdaBoostMO`; with a price, of the rounds at the
+        chosen one only, and the first of them starts with the stumps found before.
     n_features_in_ : int
         Features seen in fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)

@@ -187,6 +187,8 @@ class BoostingClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         weight = np.ldexp(weight, -np.frexp(np.abs(weight).max())[1])
         if isinstance(self.class_weight, dict):
             weight *= compute_sample_weight(self.class_weight, y)
+            if not np.isfinite(weight).all():
+                raise ValueError(f"class_weight must be finite numbers: {self.class_weight}")
         if (weight < 0).any():
             raise ValueError("sample_weight and class_weight must not be negative")
         kept = weight > 1e-300  # less would underflow, and weighs nothing
@@ -199,8 +201,10 @@ class BoostingClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         weight = weight[kept]
         if self.class_weight == "balanced":  # a weight of 2 is two rows, here too
             weight /= np.bincount(labels, weight)[labels]
-        counts = raw[kept].max() <= 2**53 and (raw[kept] == np.rint(raw[kept])).all()
-        size = float(raw[kept].sum()) if counts else 0.0
+        raw = raw[kept]  # the weights of classes make no more and no fewer rows
+        counts = raw.max() <= 2**53 and (raw == np.rint(raw)).all()
+        even = raw / raw.max()
+        size = float(raw.sum()) if counts else float(even.sum() ** 2 / (even @ even))
         return LocalRows(X[kept], labels, weight, self.max_bins, self.n_jobs, size)
 
     def _go_on(self, rows: LocalRows, watch: Callable[[Run], bool]) -> Run:

@@ -35,7 +35,7 @@ class ThetaPath:
     validation_loss, validation_error : ndarray
         Out-of-fold cross-entropy (of scaled scores) and error.
     best : int
-        What ``theta="auto"`` would take.
+        The one of least validation loss.
     """
 
     estimators: list[Any]

@@ -25,7 +25,7 @@ _PATIENCE = 2  # budgets without a better validation loss before the path ends
 _PRICE, _RIDGE, _INTERCEPT = 3.0, 3.0, 1e-3
 _FIRST, _LAST = 4.0, 2.0**-10
 _CLEARLY = 0.01  # a lower level must be better by that
-_REPEATED = 5  # times, on average: no level is tried
+_FEW, _REPEATED = 50, 5  # fewer different rows, each as often or more: no level is tried
 _ENOUGH_ROWS = 500
 _DRAFT = 0.3
 _PATH_DRAFT = 1e-3  # the same for a path of budgets, whose tolerance is loose already
@@ -159,7 +159,8 @@ def choose_level(
 
     Of large data a part of the folds is enough. The validation loss is that of `choose_theta`.
     """
-    if rows.size >= _REPEATED * len(np.unique(rows.group)):
+    n_different = len(np.unique(rows.group))
+    if n_different < _FEW and rows.size >= _REPEATED * n_different:
         # Few different rows, each many times: left out, they could not be foreseen, and kept,
         # they are known well enough.
         one, unknown = np.ones(1), np.full(1, np.nan)

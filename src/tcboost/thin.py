@@ -132,6 +132,8 @@ class Thinning:
         model.takes_missing_ = get_tags(ensemble).input_tags.allow_nan
         rows = self.rows = model._rows(X, y, sample_weight)
         known = ensemble.classes_
+        if isinstance(known, list):
+            raise ValueError("ensemble must have one output, not several")
         if not set(known.tolist()) >= set(model.classes_.tolist()):
             raise ValueError(f"y has classes {model.classes_}, the ensemble only {known}")
         rows.y, model.classes_ = np.searchsorted(known, model.classes_)[rows.y], known
