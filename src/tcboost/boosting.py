@@ -136,7 +136,9 @@ class Run:
             enough = draft * self.certificate.primal
             done = corrector.done(gap)
             if done or gap <= enough or room <= 0 or stop or not priced.columns:  # (3), (6)
-                if (done and not draft) or not corrector.polish(enough) or draft:
+                # Drafts at different prices are compared, so they are polished all the same.
+                settled = done and not (draft and corrector.budget.price > 0)
+                if settled or not corrector.polish(enough) or draft:
                     break
                 history.forget()
                 continue
