@@ -64,7 +64,6 @@ bench: $(VENV)/test.stamp
 	$(BIN)/python benchmarks/master.py
 	$(BIN)/python benchmarks/theta_path.py
 	$(BIN)/python benchmarks/family.py
-	$(BIN)/python benchmarks/samme.py
 
 # Hours, where the data are at hand (TCBOOST_DATA); a stopped run goes on where it was.
 bench-peers: $(VENV)/peers.stamp

@@ -16,15 +16,32 @@ import argparse
 import os
 
 import numpy as np
+from sklearn.tree import DecisionTreeClassifier
 
-from tcboost import AdaBoostECC, AdaBoostMO, MultiBoostECC, MultiBoostMO, solve_master
+from tcboost import (
+    AdaBoostECC,
+    AdaBoostMO,
+    AdaBoostSAMME,
+    MultiBoostECC,
+    MultiBoostMO,
+    MultiBoostSAMME,
+    solve_master,
+)
 from tcboost.paper import datasets
 
 MEMBERS = {
-    "MO": (AdaBoostMO, MultiBoostMO, "ecoc"),
-    "ECC, random": (AdaBoostECC, MultiBoostECC, "random"),
-    "ECC, learned": (AdaBoostECC, MultiBoostECC, "learned"),
-    "mixture": (AdaBoostECC, MultiBoostECC, "ecoc"),
+    "MO": (AdaBoostMO, MultiBoostMO, {"coding": "ecoc"}),
+    "ECC, random": (AdaBoostECC, MultiBoostECC, {"coding": "random"}),
+    "ECC, learned": (AdaBoostECC, MultiBoostECC, {"coding": "learned"}),
+    "mixture": (AdaBoostECC, MultiBoostECC, {"coding": "ecoc"}),
+    **{
+        f"SAMME, depth {depth}": (
+            AdaBoostSAMME,
+            MultiBoostSAMME,
+            {"weak_learner": DecisionTreeClassifier(max_depth=depth)},
+        )
+        for depth in (1, 2)
+    },
 }
 MULTIPLES = (1.0, 1.05, 1.1, 1.25, 1.5, 2.0, 4.0)
 TOL = 1e-10
@@ -42,17 +59,17 @@ def margins(model, X, y):
 
 
 def compare(member, loss, X, y, n_rounds):
-    stage_wise, corrective, coding = MEMBERS[member]
-    other = stage_wise(coding, n_rounds, loss=loss, random_state=0).fit(X, y)
+    stage_wise, corrective, options = MEMBERS[member]
+    options = {**options, "max_iter": n_rounds, "random_state": 0}
+    if "SAMME" not in member:  # which has one loss only
+        options["loss"] = loss
+    other = stage_wise(**options).fit(X, y)
     P, theta = margins(other, X, y), other.theta_
     equal = np.full(len(P), 1 / len(P))
     same = solve_master(P, theta, other.estimator_weights_, equal, 1e-9, loss).log_loss
 
     def fit(multiple):
-        model = corrective(
-            coding, multiple * theta, n_rounds, loss=loss, tol=TOL, random_state=0
-        )
-        return model.fit(X, y)
+        return corrective(theta=multiple * theta, tol=TOL, **options).fit(X, y)
 
     model = fit(1.0)
     ours, theirs = model.history_["loss"], other.history_["loss"]
@@ -95,6 +112,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=50)
     at_hand = ["svmguide4", "glass"] if os.environ.get("TCBOOST_DATA") else []
     parser.add_argument("--sets", nargs="+", default=["iris", "wine", "digits", *at_hand])
+    parser.add_argument("--members", nargs="+", choices=MEMBERS, default=list(MEMBERS))
     parser.add_argument("--why", metavar="SET")
     args = parser.parse_args()
     if args.why:
@@ -109,8 +127,8 @@ def main() -> None:
     lower = total = 0
     for name in args.sets:
         X, y = load(name)
-        for member in MEMBERS:
-            for loss in ("exponential", "logistic"):
+        for member in args.members:
+            for loss in ("exponential", "logistic")[: 1 if "SAMME" in member else 2]:
                 theta, theirs, same, ours, ahead, multiple = compare(
                     member, loss, X, y, args.rounds
                 )
