@@ -81,10 +81,11 @@ def plot(models: dict[tuple[str, str], tcboost.AdaBoostMO], path: Path) -> None:
         stumps = [len(w) for w in model.history_["weights"]]  # a round may add several
         for axis, quantity in zip(axes[:, column], ("train_error", "min_margin"), strict=True):
             axis.plot(stumps, model.history_[quantity], **style)
-            if model.n_iter_ < model.max_iter:  # proved optimal, so it stopped
-                axis.plot(
-                    model.n_iter_, model.history_[quantity][-1], "o", color=style["color"]
-                )
+            # A full dot where it stopped, proved optimal, an empty one at the last round else.
+            filled = style["color"] if model.n_iter_ < model.max_iter else "white"
+            if "--" not in style["linestyle"]:
+                dot = {"color": style["color"], "markerfacecolor": filled}
+                axis.plot(model.n_iter_, model.history_[quantity][-1], "o", **dot)
         axes[0, column].set_title(data)
         axes[1, column].set_xlabel("hypotheses")
     axes[0, 0].set_ylabel("training error")
@@ -96,7 +97,7 @@ def plot(models: dict[tuple[str, str], tcboost.AdaBoostMO], path: Path) -> None:
     lines, labels = axes[0, 0].get_legend_handles_labels()
     figure.legend(lines, labels, loc="outside lower center", ncols=len(labels), frameon=False)
     figure.suptitle(
-        "Stage-wise (dashed) and totally corrective (solid) boosting; a dot: proved optimal"
+        "Stage-wise (dashed) and totally corrective (solid) boosting; full dot: proved optimal"
     )
     figure.savefig(path, dpi=120)
 
