@@ -89,6 +89,7 @@ class Run:
         self.certificate: Certificate
         self.paused: Run | None = None
         self.over = False
+        self.budgets: list[float] = []  # of the rounds to come, where theta is to grow
         self._certifier, self._open = Certifier(), np.inf
 
     @property
@@ -134,7 +135,11 @@ class Run:
                 watched, stop = len(history.edges), watch(self)
             gap = self._open if corrector.budget.price > 0 else self.certificate.gap
             enough = draft * self.certificate.primal
-            done = corrector.done(gap)
+            if self.budgets and not priced.columns and room > 0:  # (3) at this budget only
+                self._grow()
+                history.forget()
+                continue
+            done = corrector.done(gap) and not self.budgets
             if done or gap <= enough or room <= 0 or stop or not priced.columns:  # (3), (6)
                 # Drafts at different prices are compared, so they are polished all the same.
                 settled = done and not (draft and corrector.budget.price > 0)
@@ -142,6 +147,8 @@ class Run:
                     break
                 history.forget()
                 continue
+            if self.budgets:
+                self._grow(solve=False)
             outputs = [column.outputs(task.rows.X) for column in priced.columns]
             if not corrector.update(priced.columns, outputs, dual):
                 break  # after (4), (5)
@@ -199,6 +206,11 @@ class Run:
         if self.columns:  # the first entry is for the columns that stay
             self.history.edges.append(np.nan)
         self.corrector.set_budget(budget)
+
+    def _grow(self, solve: bool = True) -> None:
+        """Take the budget of the next round."""
+        assert isinstance(self.corrector, TotallyCorrective)
+        self.corrector.set_budget(Budget(self.budgets.pop(0)), solve)
 
     def _price(self, limit: int) -> tuple[DualWeights, Vector, Priced]:
         """Step (2), and the certificate at the present coefficients.
@@ -304,11 +316,14 @@ class History:
 
     def forget(self) -> None:
         """The last round is to be recorded anew."""
-        self._rounds.pop()
-        self._inner_products.pop()
-        self.weights.pop()
-        self.certificates.pop()
-        del self.validation_loss[len(self) :]
+        for entries in (
+            self._rounds,
+            self._inner_products,
+            self.weights,
+            self.certificates,
+            self.validation_loss,
+        ):
+            del entries[-1:]
 
     def arrays(self) -> dict[str, Any]:
         """One array a quantity; inner products and weights are lists of growing arrays."""

@@ -56,7 +56,7 @@ from .theta import (
     choose_level,
     choose_theta,
     price_at,
-    stagewise_theta,
+    stagewise_sums,
 )
 
 Vector = NDArray[np.float64]
@@ -271,9 +271,10 @@ class BoostingClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             pseudo_loss = oc or self.variant == "m2"
             corrector = StageWise(task.margin, rows.y, rows.weight, task.loss, pseudo_loss)
             return Run(task, corrector, self.verbose, held_out)
-        theta = self.theta
-        if theta == "stagewise":
-            theta = stagewise_theta(self._task(rows, seed), self.max_iter)
+        theta, sums = self.theta, []
+        if theta in ("stagewise", "growing"):
+            sums = stagewise_sums(self._task(rows, seed), self.max_iter)
+            theta = sums[-1]
         elif theta == "auto" and self.loss == "multinomial":
             choice = self.theta_choice_ = self._choose_level(rows, seed)
             self.probability_scale_ = choice.scale
@@ -286,7 +287,9 @@ class BoostingClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             choice = self.theta_choice_ = self._choose_theta(rows, seed, search)
             theta, self.probability_scale_ = choice.theta, choice.scale
         budget = self._budget(float(theta))
-        return self._start(rows, seed, budget, self.tol, self.verbose, held_out)
+        run = self._start(rows, seed, budget, self.tol, self.verbose, held_out)
+        run.budgets = sums if self.theta == "growing" else []
+        return run
 
     def _choose_theta(self, rows: LocalRows, seed: int, search: Search) -> Choice:
         tol = max(self.tol, _PATH_TOL) if search.share_columns else self.tol

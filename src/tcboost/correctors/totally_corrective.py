@@ -75,10 +75,10 @@ class TotallyCorrective:
         self.w = self.w[kept]
         return kept
 
-    def set_budget(self, budget: Budget) -> None:
-        """Go on with another budget."""
+    def set_budget(self, budget: Budget, solve: bool = True) -> None:
+        """Go on with another budget, with the next column if not at once."""
         self._theta = budget.theta
-        if len(self.w):
+        if len(self.w) and solve:
             self._solve()
 
     def floor(self, r: float) -> float:
