@@ -96,7 +96,7 @@ class StageWise:
         self.z += coefficient * rho
         return True
 
-    def polish(self, gap: float = 0.0) -> bool:
+    def polish(self, gap: float = 0.0, draft: bool = False) -> bool:
         """Nothing is ever revised."""
         return False
 

@@ -101,7 +101,7 @@ class TotallyCorrective:
         self._solve()
         return True
 
-    def polish(self, gap: float = 0.0) -> bool:
+    def polish(self, gap: float = 0.0, draft: bool = False) -> bool:
         """Every master is solved to the tolerance."""
         return False
 
