@@ -15,13 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .certificate import Certificate, Certifier, certificate
-from .columns import Chooser, Priced, Wanted
+from .columns import INTERCEPT, Chooser, Priced, Wanted
 from .correctors import BallCorrective, Budget, Corrector, TotallyCorrective, lengths
 from .losses import DualWeights, Loss
 from .margins import Margin
 from .model.ensemble import Ensemble
 from .oracles import Column, MulticlassOracle, Oracle
-from .oracles.stump import CONSTANT
 from .rows.blocks import LocalRows
 
 Vector = NDArray[np.float64]
@@ -254,11 +253,12 @@ class Run:
         theta = corrector.theta
         primal = dual.loss + float((budget.ridges(w) * w * w).sum()) / 2.0
         if budget.intercept > 0:  # at its best
-            a0 = prices.vectors([Column((CONSTANT,))])[0] / scale
+            a0 = prices.vectors([INTERCEPT])[0] / scale
             offset -= float(a0 @ a0) / (2.0 * budget.intercept)
-        self.certificate = self._certificate(primal, theta, offset - budget.gain(bounds, theta))
+        gain = budget.gain(bounds, theta)
+        self.certificate = self._certificate(primal, theta, offset - gain)
         self._priced = prices, bounds
-        self._open = primal - offset + budget.gain(bounds, theta)
+        self._open = primal - offset + gain
         if budget.price > 0:
             # That is for the theta in use. To go on or not is a matter of the price: the best
             # coefficients cost no more than all of the loss.

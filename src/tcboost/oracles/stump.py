@@ -166,12 +166,12 @@ class StumpPrices:
 
     def vectors(self, columns: list[Column]) -> Vector:
         """Of earlier columns, looked up in the table."""
-        candidate, sign = np.moveaxis(np.stack([c.candidates for c in columns]), 2, 0)
+        candidate, sign = _places(columns)
         return (sign * self._A[candidate[:, 0]]).astype(float)
 
     def edges(self, columns: list[Column]) -> Vector:
         """Edges of earlier columns, looked up in the table."""
-        candidate, sign = np.moveaxis(np.stack([c.candidates for c in columns]), 2, 0)
+        candidate, sign = _places(columns)
         if columns[0].code is None:
             A = sign * self._A[candidate, np.arange(self._A.shape[1])]
             edges = A.sum(axis=1, dtype=float)  # of pairwise margins, more than 64 bits hold
@@ -179,3 +179,9 @@ class StumpPrices:
             codes = np.array([c.code for c in columns], dtype=np.int64)
             edges = sign[:, 0] * (codes * self._A[candidate[:, 0]]).sum(axis=1)
         return edges.astype(float)
+
+
+def _places(columns: list[Column]) -> Any:
+    """Candidates and signs, each of shape (columns, hypotheses)."""
+    pairs = np.concatenate([c.candidates for c in columns])
+    return np.moveaxis(pairs.reshape(len(columns), -1, 2), 2, 0)
