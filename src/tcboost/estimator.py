@@ -212,7 +212,8 @@ class BoostingClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         counts = raw.max() <= 2**53 and (raw == np.rint(raw)).all()
         even = raw / raw.max()
         size = float(raw.sum()) if counts else float(even.sum() ** 2 / (even @ even))
-        return LocalRows(X[kept], labels, weight, self.max_bins, self.n_jobs, size)
+        X = X if kept.all() else X[kept]
+        return LocalRows(X, labels, weight, self.max_bins, self.n_jobs, size)
 
     def _go_on(self, rows: LocalRows, watch: Callable[[Run], bool]) -> Run:
         """The run of the last fit with more rounds, or a first one, kept to be gone on with."""
