@@ -160,6 +160,7 @@ class Run:
                 break  # after (4), (5)
             columns.extend(priced.columns)
             history.edges.append(priced.edge / dual.scale)
+            del dual, outputs  # as large as the margins; the next ones need the room
         self.over = True
         if task.oracle.exact and not draft:
             unused = tuple(int(d) for d in np.flatnonzero(self._unused(dual.scale)))
