@@ -77,10 +77,11 @@ lint: $(VENV)/test.stamp
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-bench: $(VENV)/test.stamp
-	$(BIN)/python benchmarks/master.py
-	$(BIN)/python benchmarks/theta_path.py
-	$(BIN)/python benchmarks/family.py
+# Writes benchmarks/RESULTS.md, where the data are at hand (TCBOOST_DATA, TCBOOST_MASTERS). Some of
+# it: make bench BENCH='--only startup memory'; smaller: BENCH=--quick.
+BENCH :=
+bench: $(VENV)/test.stamp $(VENV)/peers.stamp
+	$(BIN)/python benchmarks/run.py $(BENCH)
 
 # Hours, where the data are at hand (TCBOOST_DATA); a stopped run goes on where it was.
 bench-peers: $(VENV)/peers.stamp

@@ -176,7 +176,9 @@ class Run:
         """
         task, budget = self.task, self.corrector.budget
         prices, bounds = self._priced
-        best = prices.best_of_features(task.chooser.measure, len(task.rows.binning.cuts)) / scale
+        best = (
+            prices.best_of_features(task.chooser.measure, len(task.rows.binning.cuts)) / scale
+        )
         near = (
             task.chooser.slope
             * task.loss.spread(task.margin)
