@@ -1,8 +1,9 @@
 """Growth: the time of a fit against the rows N, the classes C and the rounds T.
 
-Claim: against N (parts of covertype, 10^4 to 5 x 10^5 rows) the log-log slope is at most 1.05. The
-others are shown, and drawn in `benchmarks/results/growth.png`: C on synthetic rows, T on digits. A
-slope is that of least squares through the medians; no peer, a curve is compared with a line.
+Claim: against N (parts of covertype, 10^4 to 5 x 10^5 rows) the log-log slope is at most
+1.05. The others are shown, and drawn in `benchmarks/results/growth.png`: C on synthetic rows,
+T on digits. A slope is that of least squares through the medians; no peer, a curve is
+compared with a line.
 
     python benchmarks/growth.py [--quick] [--repeats N] [--data-dir DIR]
 """
@@ -18,10 +19,10 @@ import matplotlib
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.datasets import load_digits
-from timing import REPEATS, in_turn, machine, medians, permuted, versions
 
 from tcboost import AdaBoostECC, MultiBoostECC, TCBoostClassifier
 from tcboost.paper import datasets
+from timing import REPEATS, in_turn, machine, medians, permuted, versions
 
 ROWS = (10_000, 20_000, 50_000, 100_000, 200_000, 500_000)
 CLASSES = (10, 30, 100, 300, 1000)

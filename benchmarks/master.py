@@ -143,8 +143,8 @@ def main() -> None:
         f"cvxpy {cp.__version__}, numpy {np.__version__}, python {platform.python_version()}"
     )
     tell(
-        f"medians and largest gaps of {args.repeats} runs (tcboost, gap {TOL:g}) and {args.peer_repeats} "
-        "(Clarabel, default accuracy), in turn"
+        f"medians and largest gaps of {args.repeats} runs (tcboost, gap {TOL:g}) and "
+        f"{args.peer_repeats} (Clarabel, default accuracy), in turn"
     )
     tell(
         f"{'instance':22} {'rows x columns':>13} {'theta':>6} {'Clarabel':>9} {'gap':>8} "

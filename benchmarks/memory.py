@@ -1,9 +1,9 @@
 """Memory: the peak of a fit above the input it was given, in a process of its own.
 
-Covertype, T = 100, the input in memory as float64. Claims: at most the size of the input for the
-stage-wise fit, and one byte a row and round more for the totally corrective ECC. The peak is the
-kernel's own count (VmHWM, set back just before the fit), so that this needs Linux. No peer: the
-input is the measure.
+Covertype, T = 100, the input in memory as float64. Claims: at most the size of the input for
+the stage-wise fit, and one byte a row and round more for the totally corrective ECC. The peak
+is the kernel's own count (VmHWM, set back just before the fit), so that this needs Linux. No
+peer: the input is the measure.
 
     python benchmarks/memory.py [--quick] [--rounds T] [--data-dir DIR]
 """
@@ -16,9 +16,9 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-from timing import in_fresh_process, machine, versions
 
 from tcboost.paper import datasets
+from timing import in_fresh_process, machine, versions
 
 FIT = """
 import ctypes, re, sys

@@ -1,9 +1,9 @@
 """Run the speed benchmarks and write what they print into benchmarks/RESULTS.md.
 
-Each benchmark is a file of its own that prints its table; the first paragraphs of its docstring
-are the claim. A section is written as soon as its benchmark has ended, the others stay as they
-are, so that a stopped run loses nothing: go on with ``--only``. A benchmark that fails is
-written down as failed, and makes this command fail.
+Each benchmark is a file of its own that prints its table; the first paragraphs of its
+docstring are the claim. A section is written as soon as its benchmark has ended, the others
+stay as they are, so that a stopped run loses nothing: go on with ``--only``. A benchmark that
+fails is written down as failed, and makes this command fail.
 
     python benchmarks/run.py [--quick] [--only NAME ...]
 """
@@ -37,8 +37,8 @@ NAMES = (
 )
 HEADER = """# Speed: what was measured
 
-Written by `make bench`, or section by section by `python benchmarks/run.py --only NAME`. Every ratio
-is of one run on one machine; absolute times are no claims.
+Written by `make bench`, or section by section by `python benchmarks/run.py --only NAME`. Every
+ratio is of one run on one machine; absolute times are no claims.
 """
 
 
@@ -63,7 +63,7 @@ def claim(source: str) -> str:
 
 
 def run(name: str, quick: bool) -> tuple[str, bool]:
-    """The section of a benchmark, and whether it went well; its lines are shown as they come."""
+    """The section of a benchmark, and whether it went well; its lines show as they come."""
     file = HERE / f"{name}.py"
     source = file.read_text(encoding="utf-8")
     options = ["--quick"] if quick and '"--quick"' in source else []

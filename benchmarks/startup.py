@@ -1,9 +1,9 @@
 """Start-up: what `import tcboost` adds to `import sklearn.ensemble`, and a first fit on iris.
 
-Every time is taken in a process of its own, of which the first run only fills the caches of files
-and of bytecode. Claims: the import adds at most 50 ms, the first fit takes at most 50 ms. The peer
-of the import is scikit-learn's own, of the fit scikit-learn's AdaBoostClassifier with as many
-stumps.
+Every time is taken in a process of its own, of which the first run only fills the caches of
+files and of bytecode. Claims: the import adds at most 50 ms, the first fit takes at most 50
+ms. The peer of the import is scikit-learn's own, of the fit scikit-learn's AdaBoostClassifier
+with as many stumps.
 
     python benchmarks/startup.py [--repeats N] [--quick]
 """

@@ -1,8 +1,8 @@
 """What the speed benchmarks share: times taken in turn, on data permuted every time.
 
-Only ratios within one run are claims. The sides of a comparison run one after the other in every
-repetition, so that a busy machine hits all of them, and each repetition has rows in another
-order, so that nothing can be remembered from the last one.
+Only ratios within one run are claims. The sides of a comparison run one after the other in
+every repetition, so that a busy machine hits all of them, and each repetition has rows in
+another order, so that nothing can be remembered from the last one.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def seconds(work: Callable[[], object]) -> float:
 def in_turn(
     sides: Mapping[str, Callable[[int], Callable[[], object]]], repeats: int = REPEATS
 ) -> dict[str, list[float]]:
-    """Seconds of every side; ``side(i)`` prepares repetition i, untimed, and returns its work."""
+    """Seconds of every side; ``side(i)`` prepares repetition i, untimed, for its work."""
     times: dict[str, list[float]] = {name: [] for name in sides}
     for i in range(repeats):
         for name, prepare in sides.items():

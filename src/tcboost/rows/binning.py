@@ -44,7 +44,7 @@ class Binning:
 def fit_binning(
     features: Iterable[Vector], weight: Vector, max_bins: int | str | None
 ) -> Binning:
-    """Choose the cuts of every feature: between all distinct values, or `max_bins` weighted quantiles.
+    """Choose the cuts: between all distinct values, or `max_bins` weighted quantiles.
 
     ``"auto"`` is exact up to 65,535 distinct values of a feature and cuts that many quantiles
     beyond; ``None`` is always exact.
