@@ -11,17 +11,19 @@ with as many stumps.
 from __future__ import annotations
 
 import argparse
-import statistics
+
+import numpy as np
 
 from timing import in_fresh_process, machine, versions
 
 IMPORT = """
 import time
-start = time.perf_counter()
+times = [time.process_time()]
 import sklearn.ensemble
-between = time.perf_counter()
+times += [time.perf_counter(), time.process_time()]
 import tcboost
-print(between - start, time.perf_counter() - between)
+times += [time.perf_counter(), time.process_time()]
+print(times[3] - times[1], times[4] - times[2], times[2] - times[0])
 """
 
 FIT = """
@@ -30,9 +32,9 @@ import sklearn.ensemble, tcboost
 from sklearn.datasets import load_iris
 X, y = load_iris(return_X_y=True)
 model = eval(sys.argv[1], {**vars(tcboost), **vars(sklearn.ensemble)})
-start = time.perf_counter()
+start = time.perf_counter(), time.process_time()
 model.fit(X, y)
-print(time.perf_counter() - start)
+print(time.perf_counter() - start[0], time.process_time() - start[1])
 """
 
 MODELS = (
@@ -45,6 +47,7 @@ MODELS = (
     "AdaBoostMO(max_iter=20)",
     "AdaBoostClassifier(n_estimators=20)",
 )
+PEERS = ("import sklearn.ensemble", "first fit, `AdaBoostClassifier(n_estimators=20)`")
 LIMIT = 50.0  # ms
 
 
@@ -54,32 +57,30 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="5 repetitions")
     options = parser.parse_args()
     repeats = 5 if options.quick else options.repeats
-    imports, fits = [], {model: [] for model in MODELS}
-    for i in range(repeats + 1):  # in turn; the first one does not count
-        pair = [1e3 * float(t) for t in in_fresh_process(IMPORT).split()]
-        times = {model: 1e3 * float(in_fresh_process(FIT, model)) for model in MODELS}
-        if i:
-            imports.append(pair)
-            for model in MODELS:
-                fits[model].append(times[model])
+    times: dict[str, list[list[float]]] = {}
+    for _ in range(repeats + 1):  # in turn; the first one does not count
+        ours = in_fresh_process(IMPORT).split()
+        times.setdefault("import tcboost, after sklearn.ensemble", []).append(ours[:2])
+        times.setdefault("import sklearn.ensemble", []).append(2 * ours[2:])
+        for model in MODELS:
+            found = in_fresh_process(FIT, model).split()
+            times.setdefault(f"first fit, `{model}`", []).append(found)
     print(machine())
+    print(versions("tcboost", "scikit-learn", "numpy"))
     print(
-        f"{versions('tcboost', 'scikit-learn', 'numpy')}; medians of {repeats} processes, in ms"
+        f"medians of {repeats} processes, in ms; on a busy machine the processor's time counts"
     )
     print()
-    print("| what | median | least | claim |")
-    print("|---|---:|---:|---|")
-    theirs, ours = ([pair[k] for pair in imports] for k in (0, 1))
-    print(
-        f"| import sklearn.ensemble | {statistics.median(theirs):.0f} | {min(theirs):.0f} | |"
-    )
-    for what, times in [
-        ("import tcboost, after it", ours),
-        *((f"first fit, `{m}`", t) for m, t in fits.items()),
-    ]:
-        median = statistics.median(times)
-        met = "" if "AdaBoostClassifier" in what else "met" if median <= LIMIT else "not met"
-        print(f"| {what} | {median:.0f} | {min(times):.0f} | {met} |")
+    print("| what | by the clock | least | of the processor | claim |")
+    print("|---|---:|---:|---:|---|")
+    for what, found in times.items():
+        clock, processor = 1e3 * np.array(found[1:], dtype=float).T
+        median = np.median(clock)
+        met = "met" if median <= LIMIT else "not met"
+        met = "" if what in PEERS else met
+        print(
+            f"| {what} | {median:.0f} | {clock.min():.0f} | {np.median(processor):.0f} | {met} |"
+        )
 
 
 if __name__ == "__main__":

@@ -24,20 +24,24 @@ from numpy.typing import NDArray
 REPEATS = 5
 
 
-def seconds(work: Callable[[], object]) -> float:
-    start = time.perf_counter()
+def seconds(
+    work: Callable[[], object], clock: Callable[[], float] = time.perf_counter
+) -> float:
+    start = clock()
     work()
-    return time.perf_counter() - start
+    return clock() - start
 
 
 def in_turn(
-    sides: Mapping[str, Callable[[int], Callable[[], object]]], repeats: int = REPEATS
+    sides: Mapping[str, Callable[[int], Callable[[], object]]],
+    repeats: int = REPEATS,
+    clock: Callable[[], float] = time.perf_counter,
 ) -> dict[str, list[float]]:
     """Seconds of every side; ``side(i)`` prepares repetition i, untimed, for its work."""
     times: dict[str, list[float]] = {name: [] for name in sides}
     for i in range(repeats):
         for name, prepare in sides.items():
-            times[name].append(seconds(prepare(i)))
+            times[name].append(seconds(prepare(i), clock))
     return times
 
 
