@@ -89,9 +89,7 @@ def draw(curves: dict[str, tuple[tuple[int, ...], dict[str, list[float]]]]) -> N
             axis.loglog(points, t, "os^"[k] + "-", color=f"C{k}", label=label)
             line = t[-1] * np.array(points) / points[-1]
             axis.loglog(points, line, ":", color=f"C{k}", alpha=0.5)
-        axis.set(
-            xlabel=what, ylabel="seconds of one thread to fit", title=f"growth with the {what}"
-        )
+        axis.set(xlabel=what, ylabel="seconds of one thread", title=f"growth with the {what}")
         axis.grid(which="both", alpha=0.2)
         axis.legend(title="slope (dotted: 1)", frameon=False)
     OUT.parent.mkdir(exist_ok=True)
