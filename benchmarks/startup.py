@@ -78,9 +78,8 @@ def main() -> None:
         median = np.median(clock)
         met = "met" if median <= LIMIT else "not met"
         met = "" if what in PEERS else met
-        print(
-            f"| {what} | {median:.0f} | {clock.min():.0f} | {np.median(processor):.0f} | {met} |"
-        )
+        figures = (median, clock.min(), np.median(processor))
+        print(f"| {what} | {' | '.join(f'{t:.0f}' for t in figures)} | {met} |")
 
 
 if __name__ == "__main__":

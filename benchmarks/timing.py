@@ -22,11 +22,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 REPEATS = 5
+Clock = Callable[[], float]
 
 
-def seconds(
-    work: Callable[[], object], clock: Callable[[], float] = time.perf_counter
-) -> float:
+def seconds(work: Callable[[], object], clock: Clock = time.perf_counter) -> float:
     start = clock()
     work()
     return clock() - start
@@ -35,7 +34,7 @@ def seconds(
 def in_turn(
     sides: Mapping[str, Callable[[int], Callable[[], object]]],
     repeats: int = REPEATS,
-    clock: Callable[[], float] = time.perf_counter,
+    clock: Clock = time.perf_counter,
 ) -> dict[str, list[float]]:
     """Seconds of every side; ``side(i)`` prepares repetition i, untimed, for its work."""
     times: dict[str, list[float]] = {name: [] for name in sides}
