@@ -154,11 +154,12 @@ class Run:
                 continue
             if self.budgets:
                 self._grow(solve=False)
-            outputs = [column.outputs(task.rows.X) for column in priced.columns]
+            outputs = task.oracle.outputs(priced.columns)
             if not corrector.update(priced.columns, outputs, dual):
                 break  # after (4), (5)
             columns.extend(priced.columns)
             history.edges.append(priced.edge / dual.scale)
+            del dual, outputs  # as large as the margins; the next ones need the room
         self.over = True
         if task.oracle.exact and not draft:
             unused = tuple(int(d) for d in np.flatnonzero(self._unused(dual.scale)))
@@ -174,7 +175,9 @@ class Run:
         """
         task, budget = self.task, self.corrector.budget
         prices, bounds = self._priced
-        best = prices.best_of_features(task.chooser.measure, task.rows.X.shape[1]) / scale
+        best = (
+            prices.best_of_features(task.chooser.measure, len(task.rows.binning.cuts)) / scale
+        )
         near = (
             task.chooser.slope
             * task.loss.spread(task.margin)

@@ -288,9 +288,10 @@ SMOOTH = {name: loss for name, loss in LOSSES.items() if isinstance(loss, Smooth
 
 
 def softmax_weights(x: Vector) -> DualWeights:
-    """``log sum exp x`` and its gradient; here the integers sum to the scale exactly."""
+    """``log sum exp x``, in place, and its gradient; the integers sum to the scale exactly."""
     top = float(x.max())
-    e = np.exp(x - top)
+    x -= top
+    e = np.exp(x, out=x)
     bits = _bits(e)
     u = _integers(e, bits)
     total = int(u.sum())
@@ -314,4 +315,5 @@ def _bits(e: Vector) -> int:
 
 
 def _integers(e: Vector, bits: int) -> NDArray[np.int64]:
-    return np.rint(np.ldexp(e, bits)).astype(np.int64)
+    scaled = e * 2.0**bits
+    return np.rint(scaled, out=scaled).astype(np.int64)

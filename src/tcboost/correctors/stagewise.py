@@ -37,7 +37,7 @@ class StageWise:
         pseudo_loss: bool = False,
     ) -> None:
         self._margin, self._y, self._loss, self._pseudo_loss = margin, y, loss, pseudo_loss
-        self._s = np.repeat(weight / margin.width, margin.width)
+        self._weight = weight
         self.w: Vector = np.zeros(0)
         self.z: Vector = np.zeros((len(y), margin.width))
         self.smallest_error = max(float(weight.min()) / (2 * margin.width), 1e-10)
@@ -102,7 +102,8 @@ class StageWise:
 
     def _along(self, rho: Vector, sizes: NDArray[Any]) -> float | None:
         """The minimum along rho, no farther than the smallest error allows by the formula."""
-        expand, z, e = self._loss.on_margins(self._s), self.z.ravel(), self.smallest_error
+        z, width, e = self.z.ravel(), self._margin.width, self.smallest_error
+        expand = self._loss.on_margins(np.repeat(self._weight / width, width))
         if not float(expand(z).u @ rho) > 0:
             return None
         t_max = float(np.log((1 - e) / e) / ((self._loss.log_odds or 1.0) * sizes[0]))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -45,7 +45,7 @@ class StumpOracle:
     exact = True
 
     def __init__(self, rows: LocalRows) -> None:
-        n_bins = rows.binning.n_bins
+        self._rows, n_bins = rows, rows.binning.n_bins
         offset = np.concatenate([[0], np.cumsum(n_bins)])
         mass = np.maximum(1, np.rint(np.ldexp(rows.weight, 40))).astype(np.int64)
         masses = rows.sum(Block.prefix_sums, mass[:, None])[:, 0]
@@ -92,6 +92,17 @@ class StumpOracle:
         total = sums[self._last] + sums[MISSING]
         left[~self._missing_right] += sums[self._missing[~self._missing_right]]
         return StumpPrices(self, total - 2 * left)
+
+    def outputs(self, columns: Sequence[Column]) -> list[NDArray[np.int8]]:
+        """From the bins of the rows, one feature at a time."""
+        return [c.coded([self._signs(*pair) for pair in c.candidates]) for c in columns]
+
+    def _signs(self, candidate: int, sign: int) -> NDArray[np.int8]:
+        """-1 or +1 for each row, as `Stump.predict` has them."""
+        d, cut = self._feature[candidate], self._cut[candidate]
+        bins = np.concatenate(self._rows.map(lambda block: block.bins[:, d]))
+        right = (bins > cut) | ((bins == MISSING) & self._missing_right[candidate])
+        return np.where(right, np.int8(sign), np.int8(-sign))
 
     def stump(self, candidate: int, sign: int) -> Stump:
         """The candidate as a hypothesis on raw values."""
