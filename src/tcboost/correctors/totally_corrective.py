@@ -109,4 +109,4 @@ class TotallyCorrective:
         master = Master(self._P.matrix, self._s, self._loss)
         self.solution = master.solve(self._theta, self.w, _MASTER_SHARE * self._tol)
         self.w = self.solution.w
-        self.z = master.margins(self.w).reshape(self.z.shape)
+        self.z = master.z.reshape(self.z.shape)
