@@ -33,6 +33,8 @@ namespace tcboost {
 
 using Vector = std::vector<double>;
 
+constexpr std::size_t kBlock = 256;
+
 // 32 bytes of numbers, added and multiplied number by number.
 #if defined(__GNUC__)
 template <class Real>
@@ -68,20 +70,26 @@ TCBOOST_INLINE void load(const Real* from, Pack<Real>& pack) {
     std::memcpy(&pack, from, sizeof pack);
 }
 
-// Sum of a_i, in eight parts.
+// Sum of a_i: eight parts side by side, and block by block, since the rounding of a long sum of
+// equal numbers is one-sided.
 TCBOOST_INLINE double sum(const double* a, std::size_t n) {
-    Pack<double> s{}, t{}, x;
-    std::size_t i = 0;
-    for (; i + 8 <= n; i += 8) {
-        load(a + i, x);
-        s += x;
-        load(a + i + 4, x);
-        t += x;
+    double all = 0.0;
+    for (std::size_t start = 0; start < n; start += kBlock) {
+        const std::size_t end = std::min(n, start + kBlock);
+        Pack<double> s{}, t{}, x;
+        std::size_t i = start;
+        for (; i + 8 <= end; i += 8) {
+            load(a + i, x);
+            s += x;
+            load(a + i + 4, x);
+            t += x;
+        }
+        double rest = 0.0;
+        for (; i < end; ++i) rest += a[i];
+        s += t;
+        all += ((s[0] + s[2]) + (s[1] + s[3])) + rest;
     }
-    double rest = 0.0;
-    for (; i < n; ++i) rest += a[i];
-    s += t;
-    return ((s[0] + s[2]) + (s[1] + s[3])) + rest;
+    return all;
 }
 
 inline double sum(const Vector& a) { return sum(a.data(), a.size()); }
@@ -105,9 +113,9 @@ TCBOOST_INLINE double inner(const double* a, const double* b, std::size_t n) {
 // The same for a column of numbers that are turned to float64 first.
 template <class T>
 TCBOOST_WIDE double column_inner(const T* a, const double* b, std::size_t n) {
-    double values[256], s = 0.0;
-    for (std::size_t start = 0; start < n; start += 256) {
-        const std::size_t size = std::min<std::size_t>(256, n - start);
+    double values[kBlock], s = 0.0;
+    for (std::size_t start = 0; start < n; start += kBlock) {
+        const std::size_t size = std::min(kBlock, n - start);
         for (std::size_t i = 0; i < size; ++i) values[i] = static_cast<double>(a[start + i]);
         s += inner(values, b + start, size);
     }
