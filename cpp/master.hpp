@@ -89,6 +89,108 @@ struct Solution {
     bool optimal;
 };
 
+// The quadratic model of a loss near some weights, on some of the columns.
+//
+// Once formed it serves several steps, and takes in single columns at the weights where it was
+// formed, so that it stays positive definite. The factor of the free variables is kept too.
+template <class T>
+class Model {
+   public:
+    bool formed() const { return !cols_.empty(); }
+    std::size_t size() const { return cols_.size(); }
+    bool has(std::size_t j) const { return j < place_.size() && place_[j] != kNone; }
+    void forget() { cols_.clear(); }
+
+    // H_jk = sum_i h_i (P_ij - c_j) (P_ik - c_k), with a proximal ridge for flat directions
+    // (duplicated columns), which moves no optimum: relative to each column, since their scales
+    // may differ, and at least `scale`.
+    void form(const std::vector<const T*>& columns, std::vector<std::size_t> cols,
+              const Vector& h, const Vector& g, bool centred, bool narrow, double ridge,
+              double scale) {
+        cols_ = std::move(cols), h_ = h, centred_ = centred, ridge_ = ridge;
+        const std::size_t q = size();
+        place_.assign(columns.size(), kNone);
+        centre_.assign(q, 0.0);
+        std::vector<const T*> used(q);
+        for (std::size_t j = 0; j < q; ++j) {
+            used[j] = columns[cols_[j]], place_[cols_[j]] = j;
+            if (centred) centre_[j] = g[cols_[j]];
+        }
+        reserve(q);
+        if (narrow)
+            Gram<float>(h.data(), h.size(), kLeast)
+                .form(used.data(), centre_.data(), q, H_.data(), stride_);
+        else
+            Gram<double>(h.data(), h.size(), kLeast)
+                .form(used.data(), centre_.data(), q, H_.data(), stride_);
+        double largest = 0.0;
+        for (std::size_t j = 0; j < q; ++j) largest = std::max(largest, H_[j * stride_ + j]);
+        scale_ = std::max(1e-6 * largest, scale);
+        for (std::size_t j = 0; j < q; ++j) {
+            for (std::size_t k = 0; k < j; ++k) H_[j * stride_ + k] = H_[k * stride_ + j];
+            H_[j * stride_ + j] += ridge * std::max(H_[j * stride_ + j], scale_);
+        }
+        free_.clear();
+    }
+
+    // One more column: a row of H.
+    void extend(const std::vector<const T*>& columns, std::size_t col) {
+        const std::size_t q = size(), n = h_.size();
+        reserve(q + 1);
+        place_.resize(columns.size(), kNone);
+        place_[col] = q;
+        cols_.push_back(col);
+        const double centre = centred_ ? column_inner(columns[col], h_.data(), n) : 0.0;
+        Vector weighted(n);
+        for (std::size_t i = 0; i < n; ++i)
+            weighted[i] = h_[i] * (static_cast<double>(columns[col][i]) - centre);
+        const double total = sum(weighted);
+        centre_.push_back(centre);
+        for (std::size_t j = 0; j <= q; ++j) {
+            const double h = column_inner(columns[cols_[j]], weighted.data(), n);
+            H_[j * stride_ + q] = H_[q * stride_ + j] = h - centre_[j] * total;
+        }
+        double& own = H_[q * stride_ + q];
+        own += ridge_ * std::max(own, scale_);
+    }
+
+    // The best step d from w by the model; false if it is not positive definite.
+    bool step(const Vector& g, double theta, const Vector& w, Vector& d) {
+        const std::size_t q = size();
+        Vector slopes(q), start(q), step;
+        for (std::size_t j = 0; j < q; ++j) slopes[j] = g[cols_[j]], start[j] = w[cols_[j]];
+        if (!solve_simplex_qp(H_.data(), stride_, slopes, theta, start, free_, step)) {
+            forget();
+            return false;
+        }
+        d.assign(w.size(), 0.0);
+        for (std::size_t j = 0; j < q; ++j) d[cols_[j]] = step[j];
+        return true;
+    }
+
+   private:
+    static constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
+    static constexpr double kLeast = 1e-20;  // what has a lower h is lost in rounding
+
+    void reserve(std::size_t q) {
+        if (q <= stride_) return;
+        const std::size_t stride = (q + q / 2 + 15) / 16 * 16;
+        Vector grown(stride * stride);
+        for (std::size_t j = 0; j < std::min(stride_, q); ++j)
+            std::copy(H_.begin() + static_cast<std::ptrdiff_t>(j * stride_),
+                      H_.begin() + static_cast<std::ptrdiff_t>((j + 1) * stride_),
+                      grown.begin() + static_cast<std::ptrdiff_t>(j * stride));
+        H_ = std::move(grown), stride_ = stride;
+    }
+
+    std::vector<std::size_t> cols_, place_;
+    Vector h_, centre_, H_;
+    std::size_t stride_ = 0;
+    bool centred_ = false;
+    double ridge_ = 0.0, scale_ = 0.0;
+    Cholesky free_;
+};
+
 template <class T>
 class Master {
    public:
@@ -123,7 +225,8 @@ class Master {
     static constexpr double kBudgetFactor = 4.0;  // from one budget to the next
     static constexpr double kLoose = 0.2;   // the gap to which a budget on the way is solved
     static constexpr double kSlope = 0.3;   // a full step may leave this share of the slope
-    static constexpr double kLeast = 1e-20;  // what has a lower h is lost in rounding
+    static constexpr double kServed = 0.1;
+    static constexpr std::size_t kExtend = 16;
     static constexpr std::size_t kFew = 60, kShare = 1;  // new columns: so many, or that part
     static constexpr double kNarrowRidge = 3e-7;
     static constexpr int kStalled = 12;  // steps without a better gap: precision is exhausted
@@ -160,7 +263,9 @@ class Master {
             }
             if (best.gap <= tol || n_iter >= max_iter_ || stalled >= kStalled) break;
             ++n_iter;
-            if (!newton_direction(state, theta, ridge, d)) {  // indefinite by rounding
+            bool fresh;
+            if (!newton_direction(state, theta, ridge, fresh, d)) {  // indefinite by rounding
+                if (!fresh) continue;
                 if (narrow_)
                     narrow_ = false;
                 else
@@ -169,7 +274,11 @@ class Master {
             }
             double step;
             State next = line_search(state, d, theta, step);
-            if (step > 1.25) {  // the ridge, not the curvature, held the step back
+            // A model that served well may serve again: a step without a Hessian takes a fifth.
+            if (!(step == 1.0 && next.gap <= kServed * state.gap)) model_.forget();
+            if (!fresh) {
+                // What a model of the past achieves says nothing about rounding.
+            } else if (step > 1.25) {  // the ridge, not the curvature, held the step back
                 ridge = std::max(ridge / 10.0, 1e-15);
             } else if (step < 1e-9) {  // rounding has made it a direction of ascent
                 ridge *= 100.0;
@@ -183,8 +292,8 @@ class Master {
             const double rounding = rounding_ * std::max(1.0, std::fabs(next.loss));
             const bool progress =
                 next.gap < 0.9 * best.gap || state.loss - next.loss > rounding;
-            stalled = progress ? 0 : stalled + 1;
-            if (!progress) narrow_ = false;
+            stalled = progress || !fresh ? 0 : stalled + 1;
+            if (!progress && fresh) narrow_ = false;
             state = std::move(next);
             if (state.gap < best.gap) best = state;
         }
@@ -251,41 +360,24 @@ class Master {
         return cols;
     }
 
-    bool newton_direction(const State& state, double theta, double ridge, Vector& d) {
-        const auto cols = working_set(state);
-        const std::size_t q = cols.size();
-        std::vector<const T*> used(q);
-        Vector g(q), w(q), centre(q, 0.0), step;
-        double steepest = 0.0;
-        for (std::size_t j = 0; j < q; ++j) {
-            used[j] = columns_[cols[j]], g[j] = state.g[cols[j]], w[j] = state.w[cols[j]];
-            if (centred_) centre[j] = g[j];
+    // The step d of the model, which is formed anew unless it still serves.
+    bool newton_direction(const State& state, double theta, double ridge, bool& fresh,
+                          Vector& d) {
+        auto cols = working_set(state);
+        std::vector<std::size_t> missing;
+        for (std::size_t j : cols)
+            if (!model_.has(j)) missing.push_back(j);
+        fresh = !model_.formed() || missing.size() * kExtend > model_.size();
+        if (fresh) {
+            double steepest = 0.0;
+            for (double slope : state.g) steepest = std::max(steepest, std::fabs(slope));
+            // float32 takes half the time; float64 when rounding is seen to matter.
+            model_.form(columns_, std::move(cols), state.h, state.g, centred_, narrow_,
+                        narrow_ ? std::max(ridge, kNarrowRidge) : ridge, steepest / theta);
+        } else {
+            for (std::size_t j : missing) model_.extend(columns_, j);
         }
-        for (double slope : state.g) steepest = std::max(steepest, std::fabs(slope));
-        const std::size_t stride = (q + 15) / 16 * 16;
-        H_.resize(q * stride);
-        // float32 takes half the time; float64 when rounding is seen to matter.
-        if (narrow_)
-            Gram<float>(state.h.data(), n_, kLeast)
-                .form(used.data(), centre.data(), q, H_.data(), stride);
-        else
-            Gram<double>(state.h.data(), n_, kLeast)
-                .form(used.data(), centre.data(), q, H_.data(), stride);
-        // A proximal ridge for flat directions (duplicated columns); it moves no optimum.
-        // Relative to each column, since their scales may differ.
-        double largest = 0.0;
-        for (std::size_t j = 0; j < q; ++j) largest = std::max(largest, H_[j * stride + j]);
-        const double scale = std::max(1e-6 * largest, steepest / theta);
-        for (std::size_t j = 0; j < q; ++j) {
-            for (std::size_t k = 0; k < j; ++k) H_[j * stride + k] = H_[k * stride + j];
-            const double relative = narrow_ ? std::max(ridge, kNarrowRidge) : ridge;
-            H_[j * stride + j] += relative * std::max(H_[j * stride + j], scale);
-        }
-        Cholesky free(q);
-        if (!solve_simplex_qp(H_.data(), stride, g, theta, w, free, step)) return false;
-        std::fill(d.begin(), d.end(), 0.0);
-        for (std::size_t j = 0; j < q; ++j) d[cols[j]] = step[j];
-        return true;
+        return model_.step(state.g, theta, state.w, d);
     }
 
     // The full step if it removes most of the slope, else the exact minimiser along d.
@@ -326,7 +418,7 @@ class Master {
     bool centred_, narrow_ = true;
     double rounding_;
     int max_iter_;
-    Vector H_;
+    Model<T> model_;
 };
 
 // Which of the equal items is the first, for each: by a key that equal ones share.
