@@ -104,6 +104,13 @@ tcboost::SmoothLoss as_loss(nb::object on_margins, bool centred) {
             centred};
 }
 
+nb::tuple as_tuple(tcboost::Solution solution) {
+    tcboost::State& at = solution.at;
+    return nb::make_tuple(as_array(std::move(at.w)), as_array(std::move(at.z)),
+                          as_array(std::move(at.u)), at.r, at.loss, at.gap, solution.n_iter,
+                          solution.optimal);
+}
+
 template <class T>
 using Columns = nb::ndarray<const T, nb::ndim<2>, nb::f_contig, nb::device::cpu>;
 
@@ -126,11 +133,63 @@ nb::tuple solve_master(Columns<T> P, Reals s, nb::object on_margins, bool centre
     } else {
         solution = solve();
     }
-    tcboost::State& at = solution.at;
-    return nb::make_tuple(as_array(std::move(at.w)), as_array(std::move(at.z)),
-                          as_array(std::move(at.u)), at.r, at.loss, at.gap, solution.n_iter,
-                          solution.optimal);
+    return as_tuple(std::move(solution));
 }
+
+// A restricted master that grows with the rounds.
+template <class T>
+class Master {
+   public:
+    using Column = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+    Master(Reals s, nb::object on_margins, bool centred)
+        : s_(as_vector(s)),
+          on_margins_(on_margins),
+          centred_(centred),
+          master_(s_.size(), as_loss(on_margins, centred).on_margins(s_), as_loss(on_margins, centred).centred) {}
+
+    void add(Column column) {
+        if (column.shape(0) != master_.n_rows())
+            throw std::invalid_argument("a column needs one margin a row");
+        master_.add({column.data(), column.data() + column.shape(0)});
+    }
+
+    void keep(nb::ndarray<const bool, nb::ndim<1>, nb::c_contig, nb::device::cpu> kept) {
+        if (kept.shape(0) != master_.n_columns())
+            throw std::invalid_argument("kept needs one entry a column");
+        master_.keep({kept.data(), kept.data() + kept.shape(0)});
+    }
+
+    nb::tuple solve(double theta, Reals w, double tol, int max_iter) {
+        if (w.shape(0) != master_.n_columns() || w.shape(0) == 0)
+            throw std::invalid_argument("w needs one number a column, and there must be one");
+        tcboost::Vector start = as_vector(w);
+        tcboost::Solution solution;
+        if (on_margins_.is_none()) {
+            nb::gil_scoped_release release;
+            solution = master_.solve(theta, std::move(start), tol, max_iter);
+        } else {
+            solution = master_.solve(theta, std::move(start), tol, max_iter);
+        }
+        return as_tuple(std::move(solution));
+    }
+
+    // To be pickled: without the model, which is formed again when it is needed.
+    nb::tuple state() const {
+        nb::list columns;
+        for (std::size_t j = 0; j < master_.n_columns(); ++j)
+            columns.append(nb::ndarray<nb::numpy, const T, nb::ndim<1>>(
+                               master_.column(j), {master_.n_rows()}, nb::handle())
+                               .cast(nb::rv_policy::copy));
+        return nb::make_tuple(as_array(s_), on_margins_, centred_, columns);
+    }
+
+   private:
+    tcboost::Vector s_;
+    nb::object on_margins_;
+    bool centred_;
+    tcboost::Master<T> master_;
+};
 
 double minimise_along(Reals s, nb::object on_margins, bool centred, Reals z, Reals zd,
                       double t_max) {
@@ -176,6 +235,27 @@ NB_MODULE(_core, m) {
     master(std::int8_t{}, "Solve a restricted master: w, z, u, r, loss, gap, n_iter, optimal.");
     master(std::int16_t{}, "");
     master(double{}, "");
+    auto growing = [&m](auto type, const char* name) {
+        using M = Master<decltype(type)>;
+        nb::class_<M>(m, name, "A restricted master that grows; see cpp/master.hpp.")
+            .def(nb::init<Reals, nb::object, bool>(), nb::arg("s"), nb::arg("on_margins").none(),
+                 nb::arg("centred"))
+            .def("add", &M::add, nb::arg("column").noconvert())
+            .def("keep", &M::keep, nb::arg("kept"))
+            .def("solve", &M::solve, nb::arg("theta"), nb::arg("w"), nb::arg("tol"),
+                 nb::arg("max_iter"))
+            .def("__getstate__", &M::state)
+            .def("__setstate__",
+                 [](M& self, nb::tuple state) {
+                     new (&self) M(nb::cast<Reals>(state[0]), state[1], nb::cast<bool>(state[2]));
+                     for (nb::handle column : nb::cast<nb::list>(state[3]))
+                         self.add(nb::cast<typename M::Column>(column));
+                 })
+            .def("__deepcopy__", [](const M& self, nb::object) { return M(self); });
+    };
+    growing(std::int8_t{}, "Master8");
+    growing(std::int16_t{}, "Master16");
+    growing(double{}, "MasterFloat");
     m.def("minimise_along", &minimise_along, nb::arg("s"), nb::arg("on_margins").none(),
           nb::arg("centred"), nb::arg("z"), nb::arg("zd"), nb::arg("t_max"),
           "The t in (0, t_max] of least loss at z + t zd.");

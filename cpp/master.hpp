@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
-#include <numeric>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -80,7 +80,7 @@ inline double minimise_along(const Expand& expand, bool centred, const Vector& z
 struct State {
     Vector w, z, u, h, g;
     double r, loss, gap;
-    bool rebuilt;  // z is P w, not the sum of many steps
+    int n_steps;  // that were added up to z since it was computed as P w
 };
 
 struct Solution {
@@ -99,7 +99,8 @@ class Model {
     bool formed() const { return !cols_.empty(); }
     std::size_t size() const { return cols_.size(); }
     bool has(std::size_t j) const { return j < place_.size() && place_[j] != kNone; }
-    void forget() { cols_.clear(); }
+    bool outgrown() const { return 10 * size() > 16 * first_size_ + 160; }
+    void forget() { cols_.clear(), place_.clear(); }
 
     // H_jk = sum_i h_i (P_ij - c_j) (P_ik - c_k), with a proximal ridge for flat directions
     // (duplicated columns), which moves no optimum: relative to each column, since their scales
@@ -107,7 +108,7 @@ class Model {
     void form(const std::vector<const T*>& columns, std::vector<std::size_t> cols,
               const Vector& h, const Vector& g, bool centred, bool narrow, double ridge,
               double scale) {
-        cols_ = std::move(cols), h_ = h, centred_ = centred, ridge_ = ridge;
+        cols_ = std::move(cols), first_size_ = size(), h_ = h, centred_ = centred, ridge_ = ridge;
         const std::size_t q = size();
         place_.assign(columns.size(), kNone);
         centre_.assign(q, 0.0);
@@ -185,39 +186,65 @@ class Model {
 
     std::vector<std::size_t> cols_, place_;
     Vector h_, centre_, H_;
-    std::size_t stride_ = 0;
+    std::size_t stride_ = 0, first_size_ = 0;
     bool centred_ = false;
     double ridge_ = 0.0, scale_ = 0.0;
     Cholesky free_;
 };
 
+// A restricted master whose columns may grow; it keeps its model from one solve to the next.
 template <class T>
 class Master {
    public:
-    Master(std::vector<const T*> columns, std::size_t n, Expand expand, bool centred, int max_iter)
+    // The columns may be given at once, to be solved cold, or by `add`, to be solved again and
+    // again: then a model that halves the gap is good enough, and z is not rebuilt every time.
+    Master(std::size_t n, Expand expand, bool centred, std::vector<const T*> columns = {})
         : columns_(std::move(columns)),
           n_(n),
           expand_(std::move(expand)),
           centred_(centred),
-          rounding_(centred ? 1e-11 : 1e-16),
-          max_iter_(max_iter) {}
+          growing_(columns_.empty()),
+          rounding_(centred ? 1e-11 : 1e-16) {}
+
+    void add(std::vector<T> column) {
+        owned_.push_back(std::make_shared<const std::vector<T>>(std::move(column)));
+        columns_.push_back(owned_.back()->data());
+    }
+
+    // Forget the other columns.
+    void keep(const std::vector<char>& kept) {
+        for (std::size_t j = columns_.size(); j-- > 0;)
+            if (!kept[j]) owned_.erase(owned_.begin() + static_cast<std::ptrdiff_t>(j));
+        columns_.clear();
+        for (const auto& column : owned_) columns_.push_back(column->data());
+        model_.forget();
+        last_ = {};
+    }
+
+    std::size_t n_rows() const { return n_; }
+    std::size_t n_columns() const { return columns_.size(); }
+    const T* column(std::size_t j) const { return columns_[j]; }
 
     // Solve for one budget from w, through smaller budgets if w is far from optimal.
     //
     // The next budget starts from a Newton step, which follows the path of optima while it is
     // curved, or from the same w scaled up: the path of a separable problem becomes a ray.
-    Solution solve(double theta, Vector w, double tol) {
-        auto [budget, start] = first_budget(theta, std::move(w));
+    Solution solve(double theta, Vector w, double tol, int max_iter) {
+        max_iter_ = max_iter, narrow_ = true;
+        double budget = theta;
+        State state = first_state(std::move(w), budget);
         int n_iter = 0;
         Vector rival;
         while (budget < theta) {
-            Solution loose = newton(budget, start, rival, std::max(tol, kLoose), n_iter);
+            Solution loose = newton(budget, std::move(state), rival, std::max(tol, kLoose), n_iter);
             const double larger = std::min(theta, kBudgetFactor * budget);
-            start = loose.at.w, rival = loose.at.w, n_iter = loose.n_iter;
+            state = std::move(loose.at), rival = state.w, n_iter = loose.n_iter;
             for (double& value : rival) value *= larger / budget;
             budget = larger;
         }
-        return newton(theta, start, rival, tol, n_iter);
+        Solution solution = newton(theta, std::move(state), rival, tol, n_iter);
+        if (growing_) last_ = solution.at;
+        return solution;
     }
 
    private:
@@ -225,38 +252,59 @@ class Master {
     static constexpr double kBudgetFactor = 4.0;  // from one budget to the next
     static constexpr double kLoose = 0.2;   // the gap to which a budget on the way is solved
     static constexpr double kSlope = 0.3;   // a full step may leave this share of the slope
-    static constexpr double kServed = 0.1;
+    static constexpr double kNarrowRidge = 3e-7;  // above the rounding of a float32 Hessian
+    static constexpr double kServed = 0.1, kGrowingServed = 0.5;
     static constexpr std::size_t kExtend = 16;
     static constexpr std::size_t kFew = 60, kShare = 1;  // new columns: so many, or that part
-    static constexpr double kNarrowRidge = 3e-7;
     static constexpr int kStalled = 12;  // steps without a better gap: precision is exhausted
+    static constexpr int kRebuild = 64;  // steps after which a growing master computes P w
 
-    // The largest budget at which w has a moderate gap; w is scaled back to have one.
-    std::pair<double, Vector> first_budget(double theta, Vector w) const {
+    // The state at w, and the largest budget at which that has a moderate gap; w is scaled back
+    // to have one.
+    State first_state(Vector w, double& budget) const {
         double total = sum(w);
-        if (total > theta * (1 + 1e-14)) {
-            for (double& value : w) value *= theta / total;
-            total = theta;
+        if (total > budget * (1 + 1e-14)) {
+            for (double& value : w) value *= budget / total;
+            total = budget;
         }
-        const State state = state_at(w, std::min(total, theta));
+        State state = known_state(w);
+        set_gap(state, std::min(total, budget));
         if (state.gap > kFirstGap) {
             const double scale = kFirstGap / state.gap;
             for (double& value : w) value *= scale;
-            return {scale * total, std::move(w)};
+            budget = scale * total;
+            return state_at(w, budget);
         }
         const double room = kFirstGap - state.gap;
-        if (state.r * (theta - total) > room) theta = total + room / state.r;
-        return {theta, std::move(w)};
+        if (state.r * (budget - total) > room) budget = total + room / state.r;
+        return state;
     }
 
-    // Newton's method from w, or from `rival` if w is worse even after a step.
-    Solution newton(double theta, const Vector& w, Vector rival, double tol, int n_iter) {
-        State state = state_at(w, theta), best = state;
+    // That of the last solve, if it ended at w; new columns are not in it.
+    State known_state(const Vector& w) const {
+        const std::size_t before = last_.w.size();
+        const bool same = before > 0 && before <= w.size() &&
+                          std::equal(last_.w.begin(), last_.w.end(), w.begin()) &&
+                          std::all_of(w.begin() + static_cast<std::ptrdiff_t>(before), w.end(),
+                                      [](double value) { return value == 0; });
+        if (!same) return state_at(w, 0.0);
+        State state = last_;
+        state.w = w;
+        for (std::size_t j = before; j < columns_.size(); ++j)
+            state.g.push_back(column_inner(columns_[j], state.u.data(), n_));
+        return state;
+    }
+
+    // Newton's method from a state, or from `rival` if that is worse even after a step.
+    Solution newton(double theta, State state, Vector rival, double tol, int n_iter) {
+        set_gap(state, theta);
+        State best = state;
+        const int most_steps = growing_ ? kRebuild : 0;
         int stalled = 0;
         double ridge = 1e-11;
-        Vector d(w.size());
+        Vector d;
         for (;;) {
-            if (best.gap <= tol && !best.rebuilt) {
+            if (best.gap <= tol && best.n_steps > most_steps) {
                 State again = state_at(best.w, theta);
                 if (again.gap > tol) state = again;
                 best = std::move(again);
@@ -275,7 +323,8 @@ class Master {
             double step;
             State next = line_search(state, d, theta, step);
             // A model that served well may serve again: a step without a Hessian takes a fifth.
-            if (!(step == 1.0 && next.gap <= kServed * state.gap)) model_.forget();
+            const double served = growing_ ? kGrowingServed : kServed;
+            if (!(step == 1.0 && next.gap <= served * state.gap)) model_.forget();
             if (!fresh) {
                 // What a model of the past achieves says nothing about rounding.
             } else if (step > 1.25) {  // the ridge, not the curvature, held the step back
@@ -297,7 +346,7 @@ class Master {
             state = std::move(next);
             if (state.gap < best.gap) best = state;
         }
-        if (!best.rebuilt) best = state_at(best.w, theta);
+        if (best.n_steps > most_steps) best = state_at(best.w, theta);
         const bool optimal = best.gap <= tol;
         return {std::move(best), n_iter, optimal};
     }
@@ -307,7 +356,7 @@ class Master {
         state.w = w;
         state.z.resize(n_);
         combine_columns(w, state.z);
-        state.rebuilt = true;
+        state.n_steps = 0;
         finish(state, theta);
         return state;
     }
@@ -315,18 +364,18 @@ class Master {
     void finish(State& state, double theta) const {
         state.u.resize(n_), state.h.resize(n_), state.g.resize(columns_.size());
         state.loss = expand_(state.z, state.u, state.h);
-        state.r = state.gap = 0.0;
-        for (std::size_t j = 0; j < columns_.size(); ++j) {
+        for (std::size_t j = 0; j < columns_.size(); ++j)
             state.g[j] = column_inner(columns_[j], state.u.data(), n_);
-            state.r = std::max(state.r, state.g[j]);
-        }
+        set_gap(state, theta);
+    }
+
+    static void set_gap(State& state, double theta) {
+        state.r = state.gap = 0.0;
+        for (double slope : state.g) state.r = std::max(state.r, slope);
         // Nonnegative terms only, so that the gap is not lost to cancellation.
-        double total = 0.0;
-        for (std::size_t j = 0; j < columns_.size(); ++j) {
+        for (std::size_t j = 0; j < state.g.size(); ++j)
             state.gap += state.w[j] * (state.r - state.g[j]);
-            total += state.w[j];
-        }
-        state.gap += state.r * std::max(0.0, theta - total);
+        state.gap += state.r * std::max(0.0, theta - sum(state.w));
     }
 
     void combine_columns(const Vector& w, Vector& z) const {
@@ -367,7 +416,7 @@ class Master {
         std::vector<std::size_t> missing;
         for (std::size_t j : cols)
             if (!model_.has(j)) missing.push_back(j);
-        fresh = !model_.formed() || missing.size() * kExtend > model_.size();
+        fresh = !model_.formed() || missing.size() * kExtend > model_.size() || model_.outgrown();
         if (fresh) {
             double steepest = 0.0;
             for (double slope : state.g) steepest = std::max(steepest, std::fabs(slope));
@@ -407,18 +456,20 @@ class Master {
         for (double& value : next.w) value *= scale;
         next.z.resize(n_);
         for (std::size_t i = 0; i < n_; ++i) next.z[i] = (state.z[i] + t * zd[i]) * scale;
-        next.rebuilt = false;
+        next.n_steps = state.n_steps + 1;
         finish(next, theta);
         return next;
     }
 
+    std::vector<std::shared_ptr<const std::vector<T>>> owned_;  // shared by copies
     std::vector<const T*> columns_;
     std::size_t n_;
     Expand expand_;
-    bool centred_, narrow_ = true;
+    bool centred_, growing_, narrow_ = true;
     double rounding_;
-    int max_iter_;
+    int max_iter_ = 0;
     Model<T> model_;
+    State last_{};
 };
 
 // Which of the equal items is the first, for each: by a key that equal ones share.
@@ -501,9 +552,8 @@ Solution solve_master(const T* P, std::size_t n, std::size_t t, const SmoothLoss
     for (std::size_t i = 0; i < n; ++i) weight[row[i]] += s[i];
     for (std::size_t j = 0; j < t; ++j) start[place[j]] += w[j];
 
-    Master<T> master(std::move(columns), kept.size(), loss.on_margins(weight), loss.centred,
-                     max_iter);
-    Solution solution = master.solve(theta, start, tol);
+    Master<T> master(kept.size(), loss.on_margins(weight), loss.centred, std::move(columns));
+    Solution solution = master.solve(theta, start, tol, max_iter);
 
     Vector all_w(t, 0.0), all_u(n), all_z(n);
     for (std::size_t j = t; j-- > 0;) {  // the first of equal columns has it all

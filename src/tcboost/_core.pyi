@@ -29,6 +29,36 @@ def descend(
 ) -> float:
     """Improve the coefficients W and the scores F in place; returns the restricted gap."""
 
+NativeSolution = tuple[
+    NDArray[np.float64],
+    NDArray[np.float64],
+    NDArray[np.float64],
+    float,
+    float,
+    float,
+    int,
+    bool,
+]
+
+class _Master:
+    """A restricted master that grows; see cpp/master.hpp."""
+
+    def __init__(
+        self,
+        s: NDArray[np.float64],
+        on_margins: Callable[[NDArray[np.float64]], Any] | None,
+        centred: bool,
+    ) -> None: ...
+    def add(self, column: NDArray[Any]) -> None: ...
+    def keep(self, kept: NDArray[np.bool_]) -> None: ...
+    def solve(
+        self, theta: float, w: NDArray[np.float64], tol: float, max_iter: int
+    ) -> NativeSolution: ...
+
+class Master8(_Master): ...
+class Master16(_Master): ...
+class MasterFloat(_Master): ...
+
 def solve_master(
     P: NDArray[Any],
     s: NDArray[np.float64],
@@ -38,16 +68,7 @@ def solve_master(
     w: NDArray[np.float64],
     tol: float,
     max_iter: int,
-) -> tuple[
-    NDArray[np.float64],
-    NDArray[np.float64],
-    NDArray[np.float64],
-    float,
-    float,
-    float,
-    int,
-    bool,
-]:
+) -> NativeSolution:
     """Solve a restricted master: w, z, u, r, loss, gap, n_iter, optimal."""
 
 def minimise_along(

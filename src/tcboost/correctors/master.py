@@ -5,15 +5,13 @@ problems (4) and (19) of the paper, whose Lagrange dual (Theorems 1 and 2, equat
 
     maximise  -r theta - KL(u, s)   subject to  P^T u <= r,  r >= 0,  u in the simplex.
 
-Newton's method on a working set of columns; each step is a quadratic program over the
-budget simplex (`correctors.simplex_qp`) followed by a line search. A large budget is reached
-through a sequence of smaller ones, because u then concentrates on few rows only gradually.
-
-Any other smooth loss of the margins (`losses.SmoothLoss`) is solved in the same way.
+Newton's method in the native core, ``cpp/master.hpp``. Any other smooth loss of the margins
+(`losses.SmoothLoss`) is solved in the same way, by calls back to Python.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any
@@ -21,7 +19,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._core import solve_master as solve
+from .._core import Master8, Master16, MasterFloat
+from .._core import solve_master as native
 from ..losses import SMOOTH, Exponential, SmoothLoss
 
 Vector = NDArray[np.float64]
@@ -126,31 +125,59 @@ def solve_master(
         w = np.maximum(_real_array("w0", w0).astype(float), 0.0)
         if w.shape != (n_columns,):
             raise ValueError(f"w0 must hold {n_columns} numbers, got shape {w.shape}")
-    return Master(P, s, SMOOTH[loss]).solve(theta, w, tol)
+    return solve_cold(P, s, SMOOTH[loss], theta, w, tol)
 
 
 class Master:
-    """The restricted master of one margin matrix; `solve` may be called for many budgets."""
+    """A restricted master that grows by columns, for any number of solves.
 
-    def __init__(self, P: NDArray[Any], s: Vector, loss: SmoothLoss) -> None:
-        self._P, self._s, self._loss = _as_columns(P), s, loss
+    The native core keeps its model of the loss from one to the next (``cpp/master.hpp``).
+    """
 
-    def solve(self, theta: float, w: Vector, tol: float) -> MasterSolution:
-        """Solve for one budget from `w`, in the native core (``cpp/master.hpp``)."""
-        native = type(self._loss) is Exponential
-        tol = max(tol, 1e-9 * theta) if theta > 1000 else tol
-        w, self.z, u, r, value, gap, n_iter, optimal = solve(
-            self._P,
-            self._s,
-            None if native else self._loss.on_margins,
-            self._loss.centred,
-            theta,
-            w,
-            tol,
-            _MAX_ITER,
-        )
-        status = "optimal" if optimal else "max_iter" if n_iter >= _MAX_ITER else "precision"
-        return MasterSolution(w, u, r, value, gap, n_iter, status)
+    def __init__(self, s: Vector, loss: SmoothLoss) -> None:
+        self._s, self._loss = s, loss
+        self._native: Any = None
+
+    def add(self, column: NDArray[Any]) -> None:
+        """One more column; the first decides on the type."""
+        if self._native is None:
+            kind = {"int8": Master8, "int16": Master16}.get(column.dtype.name, MasterFloat)
+            self._native = kind(self._s, *_known_to_the_core(self._loss))
+        self._native.add(column)
+
+    def keep(self, kept: NDArray[np.bool_]) -> None:
+        """Forget the other columns."""
+        if self._native is not None:
+            self._native.keep(kept)
+
+    def solve(self, theta: float, w: Vector, tol: float) -> tuple[MasterSolution, Vector]:
+        """The solution from `w`, and its margins ``P w``."""
+        return _told(self._native.solve(theta, w, _allowed(tol, theta), _MAX_ITER))
+
+
+def solve_cold(
+    P: NDArray[Any], s: Vector, loss: SmoothLoss, theta: float, w: Vector, tol: float
+) -> MasterSolution:
+    """The master of a whole matrix of columns, for any smooth loss, from `w`."""
+    on_margins, centred = _known_to_the_core(loss)
+    tol = _allowed(tol, theta)
+    return _told(native(_as_columns(P), s, on_margins, centred, theta, w, tol, _MAX_ITER))[0]
+
+
+def _told(result: tuple[Any, ...]) -> tuple[MasterSolution, Vector]:
+    w, z, u, r, value, gap, n_iter, optimal = result
+    status = "optimal" if optimal else "max_iter" if n_iter >= _MAX_ITER else "precision"
+    return MasterSolution(w, u, r, value, gap, n_iter, status), z
+
+
+def _allowed(tol: float, theta: float) -> float:
+    """Double precision does not resolve the gap of a large budget any further."""
+    return max(tol, 1e-9 * theta) if theta > 1000 else tol
+
+
+def _known_to_the_core(loss: SmoothLoss) -> tuple[Callable[[Vector], Any] | None, bool]:
+    """The exponential loss is; others are called back."""
+    return None if type(loss) is Exponential else loss.on_margins, loss.centred
 
 
 def _as_columns(P: NDArray[Any]) -> NDArray[Any]:
