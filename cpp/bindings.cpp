@@ -7,6 +7,7 @@
 #include <optional>
 #include <stdexcept>
 
+#include "archive.hpp"
 #include "descent.hpp"
 #include "histogram.hpp"
 #include "master.hpp"
@@ -174,14 +175,17 @@ class Master {
         return as_tuple(std::move(solution));
     }
 
-    // To be pickled: without the model, which is formed again when it is needed.
-    nb::tuple state() const {
-        nb::list columns;
-        for (std::size_t j = 0; j < master_.n_columns(); ++j)
-            columns.append(nb::ndarray<nb::numpy, const T, nb::ndim<1>>(
-                               master_.column(j), {master_.n_rows()}, nb::handle())
-                               .cast(nb::rv_policy::copy));
-        return nb::make_tuple(as_array(s_), on_margins_, centred_, columns);
+    nb::tuple state() {
+        tcboost::Archive archive;
+        master_.visit(archive);
+        const std::string& bytes = archive.bytes();
+        return nb::make_tuple(as_array(s_), on_margins_, centred_,
+                              nb::bytes(bytes.data(), bytes.size()));
+    }
+
+    void restore(nb::bytes state) {
+        tcboost::Archive archive(state.c_str(), state.size());
+        master_.visit(archive);
     }
 
    private:
@@ -248,8 +252,7 @@ NB_MODULE(_core, m) {
             .def("__setstate__",
                  [](M& self, nb::tuple state) {
                      new (&self) M(nb::cast<Reals>(state[0]), state[1], nb::cast<bool>(state[2]));
-                     for (nb::handle column : nb::cast<nb::list>(state[3]))
-                         self.add(nb::cast<typename M::Column>(column));
+                     self.restore(nb::cast<nb::bytes>(state[3]));
                  })
             .def("__deepcopy__", [](const M& self, nb::object) { return M(self); });
     };

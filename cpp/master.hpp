@@ -81,6 +81,11 @@ struct State {
     Vector w, z, u, h, g;
     double r, loss, gap;
     int n_steps;  // that were added up to z since it was computed as P w
+
+    template <class See>
+    void visit(See& see) {
+        see(w, z, u, h, g, r, loss, gap, n_steps);
+    }
 };
 
 struct Solution {
@@ -169,6 +174,11 @@ class Model {
         return true;
     }
 
+    template <class See>
+    void visit(See& see) {
+        see(cols_, place_, h_, centre_, H_, stride_, first_size_, centred_, ridge_, scale_, free_);
+    }
+
    private:
     static constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
     static constexpr double kLeast = 1e-20;  // what has a lower h is lost in rounding
@@ -223,14 +233,23 @@ class Master {
 
     std::size_t n_rows() const { return n_; }
     std::size_t n_columns() const { return columns_.size(); }
-    const T* column(std::size_t j) const { return columns_[j]; }
+
+    // All but the loss, of a growing master.
+    template <class See>
+    void visit(See& see) {
+        std::vector<std::vector<T>> columns;
+        for (const auto& column : owned_) columns.push_back(*column);
+        see(columns, n_, model_, last_);
+        owned_.clear(), columns_.clear();
+        for (auto& column : columns) add(std::move(column));
+    }
 
     // Solve for one budget from w, through smaller budgets if w is far from optimal.
     //
     // The next budget starts from a Newton step, which follows the path of optima while it is
     // curved, or from the same w scaled up: the path of a separable problem becomes a ray.
     Solution solve(double theta, Vector w, double tol, int max_iter) {
-        max_iter_ = max_iter, narrow_ = true;
+        max_iter_ = max_iter, narrow_ = centred_;
         double budget = theta;
         State state = first_state(std::move(w), budget);
         int n_iter = 0;
@@ -420,7 +439,8 @@ class Master {
         if (fresh) {
             double steepest = 0.0;
             for (double slope : state.g) steepest = std::max(steepest, std::fabs(slope));
-            // float32 takes half the time; float64 when rounding is seen to matter.
+            // float32 takes half the time; float64 when rounding is seen to matter, and where a
+            // call back to Python takes longer anyway.
             model_.form(columns_, std::move(cols), state.h, state.g, centred_, narrow_,
                         narrow_ ? std::max(ridge, kNarrowRidge) : ridge, steepest / theta);
         } else {
