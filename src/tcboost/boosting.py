@@ -144,11 +144,9 @@ class Run:
                 continue
             done = corrector.done(gap) and not self.budgets
             if done or gap <= enough or room <= 0 or stop or not priced.columns:  # (3), (6)
-                # Drafts at different prices are compared, so they are polished all the same.
-                settled = done and not (draft and corrector.budget.price > 0)
                 if corrector.budget.price > 0 and room <= 0 and not draft:
                     enough = _POLISHED * gap
-                if settled or not corrector.polish(enough, bool(draft)) or draft:
+                if not corrector.polish(enough, bool(draft)) or draft:
                     break
                 history.forget()
                 continue

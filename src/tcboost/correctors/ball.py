@@ -134,7 +134,9 @@ class BallCorrective:
     def polish(self, gap: float = 0.0, draft: bool = False) -> bool:
         """Solve the last master to the tolerance, or to a gap; False if it was."""
         tol = self._target = _SHARE * max(self._tol, gap)
-        if self._polished or self.gap <= tol or not len(self.w):
+        # Drafts at different prices are compared: they are polished though they are done.
+        done = self._gap <= self._tol and not (draft and self.budget.price > 0)
+        if done or self._polished or self.gap <= tol or not len(self.w):
             return False
         if draft:  # without Newton steps
             self._descend(tol, _DRAFT_SWEEPS)

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from ..losses import DualWeights, Hinge
 from ..margins import Margin
 from ..oracles import Column
-from .base import Vector
+from .base import ColumnStore, Vector
 from .totally_corrective import TotallyCorrective
 
 _OPTIONS: dict[str, Any] = {
@@ -46,6 +46,7 @@ class LinearProgram(TotallyCorrective):
     ) -> None:
         super().__init__(margin, y, weight, theta, tol)
         self._weight, self._optimal = weight, True
+        self._P = ColumnStore(self.z.size, np.int8)
         self._highs: Any = None
         self._basis: tuple[list[Any], list[Any]] | None = None
 
@@ -70,6 +71,12 @@ class LinearProgram(TotallyCorrective):
         if (self._P.matrix == rho).all(axis=0).any():
             return False
         return super().update(columns, outputs, dual)
+
+    def _add(self, rho: NDArray[Any]) -> None:
+        self._P.append(rho)
+
+    def _keep(self, kept: NDArray[np.bool_]) -> None:
+        self._P.keep(kept)
 
     def _solve(self) -> None:
         import highspy  # here: it would be a fifth of the time to import tcboost

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._core import minimise_along
 from ..losses import SMOOTH, DualWeights, Exponential, SmoothLoss
 from ..margins import Margin
 from ..oracles import Column
 from .base import Budget, Vector
-from .master import minimise_along
 
 
 class StageWise:
@@ -102,12 +102,12 @@ class StageWise:
 
     def _along(self, rho: Vector, sizes: NDArray[Any]) -> float | None:
         """The minimum along rho, no farther than the smallest error allows by the formula."""
-        z, width, e = self.z.ravel(), self._margin.width, self.smallest_error
-        expand = self._loss.on_margins(np.repeat(self._weight / width, width))
-        if not float(expand(z).u @ rho) > 0:
+        loss, z, e = self._loss, self.z.ravel(), self.smallest_error
+        s = np.repeat(self._weight / self._margin.width, self._margin.width)
+        if not float(loss.on_margins(s)(z).u @ rho) > 0:
             return None
-        t_max = float(np.log((1 - e) / e) / ((self._loss.log_odds or 1.0) * sizes[0]))
-        return minimise_along(expand, self._loss.centred, z, rho, t_max)
+        t_max = float(np.log((1 - e) / e) / ((loss.log_odds or 1.0) * sizes[0]))
+        return minimise_along(s, loss.on_margins, loss.centred, z, rho, t_max)
 
 
 def stagewise_coefficient(
