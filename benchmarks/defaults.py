@@ -37,9 +37,9 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "ridge of 1 row": {"_RIDGE": 1.0},
     "price of 1.5 rows, ridge of 9": {"_PRICE": 1.5, "_RIDGE": 9.0},
     "from level 16": {"_FIRST": 16.0},
-    "1000 rows to validate": {"_ENOUGH_ROWS": 1000},
+    "500 rows to validate": {"_ENOUGH_ROWS": 500},
     "drafts to a tenth": {"_DRAFT": 0.1},
-    "128 bins": {"max_bins": 128},
+    "255 bins": {"max_bins": 255},
     "all ranks": {"max_bins": None},
 }
 

@@ -45,7 +45,7 @@ class TCBoostClassifier(BoostingClassifier):
         Stumps, at the most; the constant counts as one.
     weak_learner : "stump"
         Only stumps can be searched exactly; see `MultiBoostECC` for other weak learners.
-    max_bins : int, "auto" or None, default=255
+    max_bins : int, "auto" or None, default=1023
         Bins of a feature. None is exact, "auto" exact up to 65,535 distinct values.
     ridge : float or "auto", default="auto"
         Weight of the squares of the class vectors, which spreads the budget over stumps that
@@ -132,7 +132,7 @@ class TCBoostClassifier(BoostingClassifier):
         max_iter: int = 500,
         *,
         weak_learner: str = "stump",
-        max_bins: int | str | None = 255,
+        max_bins: int | str | None = 1023,
         ridge: float | str = "auto",
         tol: float = 1e-3,
         random_state: Any = None,

@@ -300,7 +300,7 @@ class BoostingClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         return run
 
     def _choose_theta(self, rows: LocalRows, seed: int, search: Search) -> Choice:
-        tol = max(self.tol, _PATH_TOL) if search.share_columns else self.tol
+        tol = max(self.tol, _PATH_TOL)
 
         def start(part: LocalRows, theta: float) -> Run:
             return self._start(part, seed, self._budget(theta), tol)

@@ -23,8 +23,6 @@ from sklearn.model_selection import train_test_split
 from threadpoolctl import threadpool_limits
 
 from .. import AdaBoostECC, AdaBoostMO, MultiBoostECC, MultiBoostMO, TCBoostClassifier
-from ..path import theta_path
-from ..theta import PAPER_SEARCH
 from . import datasets
 
 Array = NDArray[Any]
@@ -64,7 +62,6 @@ ALGORITHMS: Mapping[str, Algorithm] = {
     "MultiBoost.ECC, learned codes": Algorithm(MultiBoostECC, parameters=_LEARNED),
     "TCBoost, class vectors": Algorithm(TCBoostClassifier),
 }
-_PATH_TOL = 0.03  # of fits that only serve to choose theta
 _STAGE_WISE = ("AdaBoost.MO", "AdaBoost.ECC")
 NOTES = [  # the columns of a row, after the number of rounds
     *("train_error", "test_error", "theta", "n_active", "gap", "n_iter", "min_margin"),
@@ -132,20 +129,17 @@ def run(
 def _models(cell: Cell, X: Array, y: Array, rounds: Sequence[int]) -> Iterator[tuple[int, Any]]:
     """A model for each number of rounds, the largest first: it may hold the others.
 
-    The stages of a stage-wise fit do, and those of a totally corrective one of the same theta.
+    Those of a stage-wise fit do; theta depends on T.
     """
-    budget = ALGORITHMS[cell.algorithm].budget
-    thetas: Mapping[int, Any] = dict.fromkeys(rounds, "stagewise" if budget else None)
-    if budget and cell.dataset in CROSS_VALIDATED:
-        thetas = choose_thetas(cell, X, y, rounds)
-    fitted: dict[Any, Any] = {}
-    for T in sorted(rounds, reverse=True):
-        theta = thetas[T]
-        shared = cell.algorithm in _STAGE_WISE or isinstance(theta, float)
-        key = theta if shared else T
-        if key not in fitted:
-            fitted[key] = make(cell, T, theta).fit(X, y)
-        yield T, stage(fitted[key], T)
+    theta = None
+    if ALGORITHMS[cell.algorithm].budget:
+        theta = "cv" if cell.dataset in CROSS_VALIDATED else "stagewise"
+    first, *others = sorted(rounds, reverse=True)
+    model = make(cell, first, theta).fit(X, y)
+    yield first, model
+    for T in others:
+        stages = cell.algorithm in _STAGE_WISE
+        yield T, stage(model, T) if stages else make(cell, T, theta).fit(X, y)
 
 
 def make(cell: Cell, max_iter: int, theta: float | str | None = None) -> Any:
@@ -157,30 +151,15 @@ def make(cell: Cell, max_iter: int, theta: float | str | None = None) -> Any:
 
 
 def stage(model: Any, T: int) -> Any:
-    """The model as it was after T rounds, if it had as many."""
+    """A stage-wise model as it was after T rounds, if it had as many."""
     if model.n_iter_ <= T:
         return model
     early = copy(model)
     early.n_iter_, early.estimators_ = T, model.estimators_[:T]
     early.estimator_weights_ = model.history_["weights"][T - 1]
-    if not hasattr(model, "theta"):  # stage-wise
-        early.theta_ = float(early.estimator_weights_.sum())
+    early.theta_ = float(early.estimator_weights_.sum())
     early.history_ = {name: values[:T] for name, values in model.history_.items()}
     return early
-
-
-def choose_thetas(cell: Cell, X: Array, y: Array, rounds: Sequence[int]) -> dict[int, float]:
-    """For each number of rounds the theta of least error in five folds, the smallest on a tie.
-
-    All candidates are on one path: a budget goes on with the columns of the one before, and so
-    with the same codes, or where that leaves it too few of its own, from the start.
-    """
-    thetas = {}
-    for T in rounds:
-        path = theta_path(make(cell, T).set_params(tol=_PATH_TOL), X, y, PAPER_SEARCH.grid)
-        best = np.argmin(path.validation_error.round(12))  # ties, whatever the order of a sum
-        thetas[T] = float(path.thetas[best])
-    return thetas
 
 
 def _notes(model: Any) -> Row:
