@@ -37,7 +37,7 @@ def seconds(work, *arguments, **options) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--rows", type=int, default=900, help="at the most, of each data set")
     options = parser.parse_args()
     print(f"{'data':10}{'independent':>12}{'path':>8}{'path / independent':>20}")
