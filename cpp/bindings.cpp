@@ -9,6 +9,7 @@
 
 #include "descent.hpp"
 #include "histogram.hpp"
+#include "tables.hpp"
 
 namespace nb = nanobind;
 
@@ -73,6 +74,35 @@ double descend(Signs H, std::optional<Codes> codes, Offsets start, Reals weight,
     return gap;
 }
 
+using Features = nb::ndarray<const double, nb::ndim<2>, nb::device::cpu>;
+using Table = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Scores = nb::ndarray<nb::numpy, double, nb::ndim<2>>;
+
+Scores stump_scores(Features X, Offsets feature, Offsets start, Reals cuts, Table table,
+                    std::size_t width, int n_threads) {
+    const std::size_t n = X.shape(0), n_used = feature.shape(0);
+    if (start.shape(0) != n_used + 1 || start(0) != 0 ||
+        !std::is_sorted(start.data(), start.data() + n_used + 1) ||
+        std::size_t(start(n_used)) != cuts.shape(0))
+        throw std::invalid_argument("start must ascend from zero to the number of cuts");
+    if (table.shape(0) != cuts.shape(0) + 2 * n_used || table.shape(1) % 4 ||
+        width > table.shape(1))
+        throw std::invalid_argument("table needs two rows a feature more than there are cuts");
+    for (std::size_t u = 0; u < n_used; ++u)
+        if (feature(u) < 0 || std::size_t(feature(u)) >= X.shape(1))
+            throw std::invalid_argument("X has no such feature");
+    auto* out = new double[n * width];
+    nb::capsule owner(out, [](void* p) noexcept { delete[] static_cast<double*>(p); });
+    const tcboost::StumpTables model{n_used,      feature.data(), start.data(),
+                                     cuts.data(), table.data(),   table.shape(1)};
+    {
+        nb::gil_scoped_release release;
+        tcboost::stump_scores(X.data(), X.stride(0), X.stride(1), n, model, width, n_threads,
+                              out);
+    }
+    return Scores(out, {n, width}, owner);
+}
+
 NB_MODULE(_core, m) {
     m.doc() = "Kernels of tcboost: stateless functions on arrays.";
     const char* doc = "Sums of V over the rows, by feature and cumulated over its bins.";
@@ -88,4 +118,8 @@ NB_MODULE(_core, m) {
           nb::arg("price"), nb::arg("ridge"), nb::arg("free_ridge"), nb::arg("tol"),
           nb::arg("max_sweeps"), nb::arg("exponential"),
           "Improve the coefficients W and the scores F in place; returns the restricted gap.");
+    m.def("stump_scores", &stump_scores, nb::arg("X").noconvert(),
+          nb::arg("feature").noconvert(), nb::arg("start").noconvert(),
+          nb::arg("cuts").noconvert(), nb::arg("table").noconvert(), nb::arg("width"),
+          nb::arg("n_threads"), "Scores of the rows of X, from one table a feature.");
 }

@@ -25,3 +25,14 @@ def descend(
     exponential: bool,
 ) -> float:
     """Improve the coefficients W and the scores F in place; returns the restricted gap."""
+
+def stump_scores(
+    X: NDArray[np.float64],
+    feature: NDArray[np.int64],
+    start: NDArray[np.int64],
+    cuts: NDArray[np.float64],
+    table: NDArray[np.float64],
+    width: int,
+    n_threads: int,
+) -> NDArray[np.float64]:
+    """Scores of the rows of X, from one table a feature."""
