@@ -75,11 +75,10 @@ double descend(Signs H, std::optional<Codes> codes, Offsets start, Reals weight,
 }
 
 using Features = nb::ndarray<const double, nb::ndim<2>, nb::device::cpu>;
-using Table = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Scores = nb::ndarray<nb::numpy, double, nb::ndim<2>>;
 
-Scores stump_scores(Features X, Offsets feature, Offsets start, Reals cuts, Table table,
-                    std::size_t width, int n_threads) {
+Scores stump_scores(Features X, Offsets feature, Offsets start, Reals cuts, Weights table,
+                    double unit, std::size_t width, int n_threads) {
     const std::size_t n = X.shape(0), n_used = feature.shape(0);
     if (start.shape(0) != n_used + 1 || start(0) != 0 ||
         !std::is_sorted(start.data(), start.data() + n_used + 1) ||
@@ -93,8 +92,8 @@ Scores stump_scores(Features X, Offsets feature, Offsets start, Reals cuts, Tabl
             throw std::invalid_argument("X has no such feature");
     auto* out = new double[n * width];
     nb::capsule owner(out, [](void* p) noexcept { delete[] static_cast<double*>(p); });
-    const tcboost::StumpTables model{n_used,      feature.data(), start.data(),
-                                     cuts.data(), table.data(),   table.shape(1)};
+    const tcboost::StumpTables model{n_used,       feature.data(),  start.data(), cuts.data(),
+                                     table.data(), table.shape(1), unit};
     {
         nb::gil_scoped_release release;
         tcboost::stump_scores(X.data(), X.stride(0), X.stride(1), n, model, width, n_threads,
@@ -120,6 +119,6 @@ NB_MODULE(_core, m) {
           "Improve the coefficients W and the scores F in place; returns the restricted gap.");
     m.def("stump_scores", &stump_scores, nb::arg("X").noconvert(),
           nb::arg("feature").noconvert(), nb::arg("start").noconvert(),
-          nb::arg("cuts").noconvert(), nb::arg("table").noconvert(), nb::arg("width"),
-          nb::arg("n_threads"), "Scores of the rows of X, from one table a feature.");
+          nb::arg("cuts").noconvert(), nb::arg("table").noconvert(), nb::arg("unit"),
+          nb::arg("width"), nb::arg("n_threads"), "Scores of the rows of X, from one table a feature.");
 }

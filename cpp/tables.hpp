@@ -1,8 +1,8 @@
 // Scores of a stump model, compiled into one table for each feature it uses.
 //
 // A sum of stumps on one feature is a step function of it, so that a row costs one search and
-// one table row a feature, however many stumps there are. Features are added in ascending
-// order: the scores of a row do not depend on the rows it comes with, nor on the threads.
+// one table row a feature, however many stumps there are. The tables are integers, so that the
+// sums are exact: classes that tie, tie here, and no order of the sum decides.
 #pragma once
 
 #include <algorithm>
@@ -23,8 +23,9 @@ struct StumpTables {
     const double* cuts;           // ascending for each feature
     // For each feature a row for missing values, one for values up to the first cut, and one
     // for those above each cut; `stride` columns, a multiple of four.
-    const double* table;
+    const std::int64_t* table;
     std::size_t stride;
+    double unit;  // of the integers
 };
 
 // How many of the m cuts are below x; none for NaN. The step is an arithmetic one, as a branch
@@ -44,22 +45,23 @@ inline std::size_t count_below(const double* cuts, std::size_t m, double x) {
 // then the table rows of a row are added up. Together 1.5 times as fast as row by row.
 constexpr std::size_t block_rows = 64;
 
-// out[i, k] = sum over u of table[place[u, i], k] for k < width. Stride is that of the table
+// out[i, k] = unit times the sum over u of table[place[u, i], k] for k < width. Stride is that of the table
 // where the compiler shall know it, to keep the sums in registers, or zero.
 template <std::size_t Stride>
 void add_table_rows(const StumpTables& model, const std::uint32_t* place, std::size_t rows,
                     std::size_t width, double* out) {
     const std::size_t stride = Stride ? Stride : model.stride;
-    std::vector<double> any(Stride ? 0 : stride);
+    std::vector<std::int64_t> any(Stride ? 0 : stride);
     for (std::size_t i = 0; i < rows; ++i) {
-        std::array<double, Stride ? Stride : 1> fixed{};
-        double* sums = Stride ? fixed.data() : any.data();
-        if (!Stride) std::fill(any.begin(), any.end(), 0.0);
+        std::array<std::int64_t, Stride ? Stride : 1> fixed{};
+        std::int64_t* sums = Stride ? fixed.data() : any.data();
+        if (!Stride) std::fill(any.begin(), any.end(), 0);
         for (std::size_t u = 0; u < model.n_used; ++u) {
-            const double* step = model.table + place[u * block_rows + i] * stride;
+            const std::int64_t* step = model.table + place[u * block_rows + i] * stride;
             for (std::size_t k = 0; k < stride; ++k) sums[k] += step[k];
         }
-        std::copy(sums, sums + width, out + i * width);
+        for (std::size_t k = 0; k < width; ++k)
+            out[i * width + k] = static_cast<double>(sums[k]) * model.unit;
     }
 }
 

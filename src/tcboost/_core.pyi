@@ -31,7 +31,8 @@ def stump_scores(
     feature: NDArray[np.int64],
     start: NDArray[np.int64],
     cuts: NDArray[np.float64],
-    table: NDArray[np.float64],
+    table: NDArray[np.int64],
+    unit: float,
     width: int,
     n_threads: int,
 ) -> NDArray[np.float64]:

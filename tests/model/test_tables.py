@@ -41,8 +41,8 @@ def stumps(n, n_features):
 @pytest.mark.parametrize("width", [1, 3, 4, 7, 8, 9, 26])
 @pytest.mark.parametrize("n", [1, 63, 64, 1025])
 def test_kernel_is_its_twin(n, width):
-    X, model = rows(n, 5), compile_stumps(stumps(40, 5), RNG.randn(40, width))
-    arrays = model.feature, model.start, model.cuts, model.table
+    X, model = rows(n, 5), compile_stumps(stumps(40, 5), RNG.randn(40, width), np.array)
+    arrays = model.feature, model.start, model.cuts, model.table, model.unit
     expected = kernels.stump_scores(X, *arrays, width)
     for n_threads in (1, 3):
         assert model.outputs(X, n_threads).tolist() == expected
@@ -56,7 +56,9 @@ def test_kernel_is_its_twin(n, width):
 def test_tables_are_the_sum_of_the_stumps(n_stumps):
     X, hs, v = rows(300, 6), stumps(n_stumps, 6), RNG.randn(n_stumps, 4)
     expected = sum(h.predict(X)[:, None] * a for h, a in zip(hs, v, strict=True))
-    np.testing.assert_allclose(compile_stumps(hs, v).outputs(X, 1), expected, atol=1e-13)
+    np.testing.assert_allclose(
+        compile_stumps(hs, v, np.array).outputs(X, 1), expected, atol=1e-13
+    )
 
 
 @pytest.mark.parametrize("kind", ["coded", "vector", "bits"])
@@ -80,6 +82,18 @@ def test_an_ensemble_is_the_sum_of_its_columns(kind):
     np.testing.assert_allclose(model.scores(X), model.margin.scores(expected), atol=1e-13)
 
 
+def test_ties_are_ties():
+    """Sums of the same numbers, in an order of their own for each class."""
+    w = np.array([0.1, 0.7, 1 / 3, 1e-9])
+    X = RNG.randn(50, 8) + 10.0
+    hs = [Stump(d, 0.0, 1, True) for d in range(8)]
+    v = np.zeros((8, 2))
+    v[:4, 0], v[4:, 1] = w, w[::-1]
+    F = compile_stumps(hs, v, np.array).outputs(X, 1)
+    assert (F[:, 0] == F[:, 1]).all()
+    np.testing.assert_allclose(F, w.sum(), rtol=1e-15)
+
+
 def test_a_model_without_columns_scores_zero():
     assert (
         Ensemble([], np.zeros(0), Pairwise(3)).outputs(rows(5, 2)).tolist() == [[0.0] * 3] * 5
@@ -101,6 +115,7 @@ def test_tables_too_large_are_not_made(monkeypatch):
     "model",
     [
         tcboost.AdaBoostMO(max_iter=30),
+        tcboost.AdaBoostMO(np.tile(1 - 2 * np.eye(3, dtype=int), 21), max_iter=30),
         tcboost.AdaBoostECC(max_iter=60, random_state=0),
         tcboost.TCBoostClassifier(theta=20, max_iter=60),
     ],
@@ -127,11 +142,11 @@ def test_coefficients_changed_by_hand_count():
 
 
 def test_kernel_refuses_what_does_not_fit():
-    model = compile_stumps(stumps(10, 3), np.ones((10, 2)))
+    model = compile_stumps(stumps(10, 3), np.ones((10, 2)), np.array)
     arrays = [model.feature, model.start, model.cuts, model.table]
     with pytest.raises(ValueError, match="no such feature"):
-        stump_scores(rows(4, 1), *arrays, 2, 1)
+        stump_scores(rows(4, 1), *arrays, 1.0, 2, 1)
     with pytest.raises(ValueError, match="table"):
-        stump_scores(rows(4, 3), *arrays[:3], model.table[1:], 2, 1)
+        stump_scores(rows(4, 3), *arrays[:3], model.table[1:], 1.0, 2, 1)
     with pytest.raises(ValueError, match="start"):
-        stump_scores(rows(4, 3), arrays[0], arrays[1] + 1, *arrays[2:], 2, 1)
+        stump_scores(rows(4, 3), arrays[0], arrays[1] + 1, *arrays[2:], 1.0, 2, 1)

@@ -49,14 +49,14 @@ class Ensemble:
 
     @cached_property
     def _score_tables(self) -> StumpTables | None:
-        return self._compiled(self.margin.scores)  # linear in the outputs
+        return self._compiled(self.margin.scores)
 
     @cached_property
     def _output_tables(self) -> StumpTables | None:
         return self._compiled(lambda outputs: outputs)
 
-    def _compiled(self, function: Callable[[Vector], Vector]) -> StumpTables | None:
-        """A linear function of F as one table a feature, if F is made of stumps and they fit."""
+    def _compiled(self, decode: Callable[[NDArray[Any]], NDArray[Any]]) -> StumpTables | None:
+        """A linear function of F as tables, if F is made of stumps and they fit."""
         active, width = self._active, self.margin.n_outputs
         stumps = [h for c, _ in active for h in c.hypotheses if isinstance(h, Stump)]
         if not 0 < len(stumps) * width <= _CELLS or len(stumps) < sum(
@@ -69,7 +69,7 @@ class Ensemble:
             vectors = np.array([w * c.code for c, w in active])
         else:  # a stump for each bit
             vectors = np.kron([[w] for _, w in active], np.eye(width))
-        return compile_stumps(stumps, function(vectors))
+        return compile_stumps(stumps, vectors, decode)
 
     def __getstate__(self) -> dict[str, Any]:
         """Without the tables: they are made again where they are needed."""
