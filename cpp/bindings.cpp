@@ -19,18 +19,33 @@ using Weights = nb::ndarray<const std::int64_t, nb::ndim<2>, nb::c_contig, nb::d
 using Offsets = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Sums = nb::ndarray<nb::numpy, std::int64_t, nb::ndim<2>>;
 
+using Places = nb::ndarray<const std::int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
 template <class Bin>
-Sums prefix_sums(Bins<Bin> bins, Weights V, Offsets offset, int n_threads) {
-    const std::size_t n = bins.shape(0), n_features = bins.shape(1), width = V.shape(1);
-    if (V.shape(0) != n) throw std::invalid_argument("bins and V differ in their rows");
-    if (offset.shape(0) != n_features + 1)
-        throw std::invalid_argument("offset needs one entry per feature and one more");
+Sums prefix_sums(Bins<Bin> cells, Weights u, std::optional<Offsets> y, Offsets first,
+                 Offsets group, Places place, Offsets offset, int n_threads) {
+    const std::size_t n = cells.shape(0), n_groups = cells.shape(1);
+    const std::size_t n_features = group.shape(0), width = u.shape(1) + (y ? 1 : 0);
+    if (u.shape(0) != n || (y && y->shape(0) != n))
+        throw std::invalid_argument("cells, weights and classes differ in their rows");
+    if (first.shape(0) != n_groups + 1 || offset.shape(0) != n_features + 1)
+        throw std::invalid_argument("first and offset need one more entry than there are");
+    std::int64_t n_places = 0;
+    for (std::size_t d = 0; d < n_features; ++d) {
+        if (group(d) < 0 || std::size_t(group(d)) >= n_groups)
+            throw std::invalid_argument("there is no such group");
+        n_places += first(group(d) + 1) - first(group(d));
+    }
+    if (std::int64_t(place.shape(0)) != n_places)
+        throw std::invalid_argument("place needs an entry for each feature and cell");
     const std::size_t rows = static_cast<std::size_t>(offset(n_features));
     auto* out = new std::int64_t[rows * width];
     nb::capsule owner(out, [](void* p) noexcept { delete[] static_cast<std::int64_t*>(p); });
+    const tcboost::Groups groups{n_groups,     n_features,   first.data(),
+                                 group.data(), place.data(), offset.data()};
     {
         nb::gil_scoped_release release;
-        tcboost::prefix_sums(bins.data(), V.data(), offset.data(), n, n_features, width,
+        tcboost::prefix_sums(cells.data(), u.data(), y ? y->data() : nullptr, groups, n, width,
                              n_threads, out);
     }
     return Sums(out, {rows, width}, owner);
@@ -104,13 +119,17 @@ Scores stump_scores(Features X, Offsets feature, Offsets start, Reals cuts, Weig
 
 NB_MODULE(_core, m) {
     m.doc() = "Kernels of tcboost: stateless functions on arrays.";
-    const char* doc = "Sums of V over the rows, by feature and cumulated over its bins.";
-    m.def("prefix_sums", &prefix_sums<std::uint8_t>, nb::arg("bins").noconvert(),
-          nb::arg("V").noconvert(), nb::arg("offset").noconvert(), nb::arg("n_threads"), doc);
-    m.def("prefix_sums", &prefix_sums<std::uint16_t>, nb::arg("bins").noconvert(),
-          nb::arg("V").noconvert(), nb::arg("offset").noconvert(), nb::arg("n_threads"));
-    m.def("prefix_sums", &prefix_sums<std::uint32_t>, nb::arg("bins").noconvert(),
-          nb::arg("V").noconvert(), nb::arg("offset").noconvert(), nb::arg("n_threads"));
+    const auto def = [&m](auto function) {
+        m.def("prefix_sums", function, nb::arg("cells").noconvert(),
+              nb::arg("u").noconvert(), nb::arg("y").noconvert().none(),
+              nb::arg("first").noconvert(), nb::arg("group").noconvert(),
+              nb::arg("place").noconvert(), nb::arg("offset").noconvert(),
+              nb::arg("n_threads"),
+              "Sums of V over the rows, by feature and cumulated over its bins.");
+    };
+    def(&prefix_sums<std::uint8_t>);
+    def(&prefix_sums<std::uint16_t>);
+    def(&prefix_sums<std::uint32_t>);
     m.def("descend", &descend, nb::arg("H").noconvert(), nb::arg("codes").none(),
           nb::arg("start").noconvert(), nb::arg("weight").noconvert(),
           nb::arg("W").noconvert(), nb::arg("F").noconvert(), nb::arg("theta"),

@@ -2,8 +2,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 def prefix_sums(
-    bins: NDArray[np.uint8] | NDArray[np.uint16] | NDArray[np.uint32],
-    V: NDArray[np.int64],
+    cells: NDArray[np.uint8] | NDArray[np.uint16] | NDArray[np.uint32],
+    u: NDArray[np.int64],
+    y: NDArray[np.int64] | None,
+    first: NDArray[np.int64],
+    group: NDArray[np.int64],
+    place: NDArray[np.int32],
     offset: NDArray[np.int64],
     n_threads: int,
 ) -> NDArray[np.int64]:

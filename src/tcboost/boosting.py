@@ -18,10 +18,10 @@ from .certificate import Certificate, Certifier, certificate
 from .columns import Chooser, Priced, Wanted
 from .correctors import BallCorrective, Budget, Corrector, TotallyCorrective, lengths
 from .losses import DualWeights, Loss
-from .margins import Margin
+from .margins import Margin, Pairwise
 from .model.ensemble import Ensemble
-from .oracles import Column, MulticlassOracle, Oracle
-from .oracles.stump import CONSTANT
+from .oracles import Column, MulticlassOracle, Oracle, Prices
+from .oracles.stump import CONSTANT, StumpOracle
 from .rows.blocks import LocalRows
 
 Vector = NDArray[np.float64]
@@ -36,6 +36,18 @@ class Task:
     loss: Loss
     oracle: Oracle
     chooser: Chooser
+
+    def price(self, u: NDArray[np.int64]) -> Prices:
+        """All hypotheses under the dual weights u; stumps have a pairwise adjoint built in."""
+        if isinstance(self.oracle, StumpOracle) and type(self.margin) is Pairwise:
+            return self.oracle.price(self.rows, u, self.rows.y)
+        return self.oracle.price(self.rows, self.margin.adjoint(u, self.rows.y))
+
+    def outputs(self, column: Column) -> NDArray[np.int8]:
+        """The outputs of a column on the rows."""
+        if isinstance(self.oracle, StumpOracle):
+            return self.oracle.outputs(self.rows, column)
+        return column.outputs(self.rows.X)
 
     def wrong(self, z: Vector, columns: list[Column], w: Vector) -> NDArray[np.bool_]:
         """Which rows are misclassified: by their margins, or by scores if these do not tell."""
@@ -142,7 +154,7 @@ class Run:
                     break
                 history.forget()
                 continue
-            outputs = [column.outputs(task.rows.X) for column in priced.columns]
+            outputs = [task.outputs(column) for column in priced.columns]
             if not corrector.update(priced.columns, outputs, dual):
                 break  # after (4), (5)
             columns.extend(priced.columns)
@@ -208,7 +220,7 @@ class Run:
         task, corrector = self.task, self.corrector
         z = corrector.z
         dual = corrector.dual or task.loss.dual_weights(z, task.rows.weight)
-        prices = task.oracle.price(task.rows, task.margin.adjoint(dual.u, task.rows.y))
+        prices = task.price(dual.u)
         w, budget, scale = corrector.w, corrector.budget, float(dual.scale)
         a = np.zeros_like(w)
         if self.columns:

@@ -84,14 +84,33 @@ class StumpOracle:
         """The features that candidates are about."""
         return self._feature[candidates]
 
-    def price(self, rows: LocalRows, V: NDArray[np.int64]) -> StumpPrices:
-        """Edges of every stump, from one pass over the rows."""
-        sums = rows.sum(Block.prefix_sums, V)
+    def price(self, rows: LocalRows, V: NDArray[np.int64], *y: NDArray[np.intp]) -> StumpPrices:
+        """Edges of every stump, from one pass over the rows.
+
+        With classes y it is the dual weights of pairwise margins, and V their adjoint.
+        """
+        sums = rows.sum(Block.prefix_sums, V, *y)
         left = sums[self._left]
         left[0] = 0  # the constant has all rows on its right
         total = sums[self._last] + sums[MISSING]
         left[~self._missing_right] += sums[self._missing[~self._missing_right]]
         return StumpPrices(self, total - 2 * left)
+
+    def outputs(self, rows: LocalRows, column: Column) -> NDArray[np.int8]:
+        """Those of a column on the rows, by their cells."""
+
+        def of_hypothesis(block: Block, h: Stump, code: NDArray[np.int8]) -> NDArray[np.int8]:
+            bins = block.groups.bins(h.feature)
+            right = bins > self._cut[h.candidate]
+            right[bins == MISSING] = h.missing_right
+            table = np.where(right, h.sign, -h.sign).astype(np.int8)[:, None] * code
+            return table[block.cells[:, block.groups.group[h.feature]]]
+
+        code = np.ones(1, dtype=np.int8) if column.code is None else column.code
+        stumps: tuple[Any, ...] = column.hypotheses
+        return np.hstack(
+            [np.vstack(rows.map(lambda b, h=h: of_hypothesis(b, h, code))) for h in stumps]
+        )
 
     def stump(self, candidate: int, sign: int) -> Stump:
         """The candidate as a hypothesis on raw values."""

@@ -18,24 +18,32 @@ from numpy.typing import NDArray
 
 from .._core import prefix_sums
 from .binning import Binning, fit_binning
+from .groups import Groups, group_features
 
 Vector = NDArray[np.float64]
 
-_BLOCK = 1 << 16
+_BLOCK = 1 << 20
 
 
 @dataclass(frozen=True)
 class Block:
-    """Consecutive rows: their bins, and which rows they are."""
+    """Consecutive rows: their cells, and which rows they are."""
 
-    bins: NDArray[Any]
+    cells: NDArray[Any]
     rows: slice
-    offset: NDArray[np.int64]
+    groups: Groups
     n_threads: int
 
-    def prefix_sums(self, V: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Kernel: sums of V by feature, cumulated over bins (``cpp/histogram.hpp``)."""
-        return prefix_sums(self.bins, np.ascontiguousarray(V), self.offset, self.n_threads)
+    def prefix_sums(
+        self, V: NDArray[np.int64], y: NDArray[np.intp] | None = None
+    ) -> NDArray[np.int64]:
+        """Kernel: sums of V by feature, cumulated over bins (``cpp/histogram.hpp``).
+
+        With classes y it is the dual weights of pairwise margins, and V their adjoint.
+        """
+        groups = self.groups
+        arrays = groups.first, groups.group, groups.place, groups.offset
+        return prefix_sums(self.cells, np.ascontiguousarray(V), y, *arrays, self.n_threads)
 
 
 class LocalRows:
@@ -68,15 +76,14 @@ class LocalRows:
         even = 1.0 / float(self.weight @ self.weight)
         self.size: float = max(even, total if size is None else size)
         self.binning: Binning = fit_binning(self.X, self.weight, max_bins)
-        bins = self.binning.transform(self.X)
-        offset = np.concatenate([[0], np.cumsum(self.binning.n_bins)])
-        n_threads = effective_n_jobs(n_jobs)
+        n_bins = self.binning.n_bins
+        cells, self.groups = group_features(self.binning.transform(self.X), n_bins)
+        self.n_threads = effective_n_jobs(n_jobs)
         self._settings = max_bins, n_jobs
+        parts = [slice(i, i + _BLOCK) for i in range(0, len(cells), _BLOCK)]
         self.blocks = [
-            Block(
-                np.asfortranarray(bins[i : i + _BLOCK]), slice(i, i + _BLOCK), offset, n_threads
-            )
-            for i in range(0, len(bins), _BLOCK)
+            Block(np.asfortranarray(cells[part]), part, self.groups, self.n_threads)
+            for part in parts
         ]
 
     def __len__(self) -> int:
