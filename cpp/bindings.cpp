@@ -10,6 +10,7 @@
 #include "descent.hpp"
 #include "histogram.hpp"
 #include "tables.hpp"
+#include "weights.hpp"
 
 namespace nb = nanobind;
 
@@ -117,6 +118,70 @@ Scores stump_scores(Features X, Offsets feature, Offsets start, Reals cuts, Weig
     return Scores(out, {n, width}, owner);
 }
 
+using Margins = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+// Of the log-loss, weight being its logarithm, or of the cross-entropy; into u.
+nb::tuple dual_integers(Margins z, Reals weight, bool cross_entropy,
+                        nb::ndarray<std::int64_t, nb::ndim<2>, nb::c_contig, nb::device::cpu> u,
+                        int n_threads) {
+    const std::size_t n = z.shape(0), width = z.shape(1);
+    if (z.size() == 0 || weight.shape(0) != n || u.shape(0) != n || u.shape(1) != width)
+        throw std::invalid_argument("z, weight and u differ in their shapes, or have no rows");
+    tcboost::DualIntegers dual;
+    {
+        nb::gil_scoped_release release;
+        const auto kernel =
+            cross_entropy ? tcboost::cross_entropy_integers : tcboost::softmax_integers;
+        dual = kernel(z.data(), weight.data(), n, width, n_threads, u.data());
+    }
+    return nb::make_tuple(dual.top, dual.bits, dual.total);
+}
+
+using Margin8 = nb::ndarray<nb::numpy, std::int8_t, nb::ndim<2>>;
+
+Margin8 pairwise_margins(Codes outputs, Offsets y, int n_threads) {
+    const std::size_t n = outputs.shape(0);
+    if (y.shape(0) != n || outputs.shape(1) < 2)
+        throw std::invalid_argument("outputs and y differ in their rows, or have one class");
+    const std::size_t width = outputs.shape(1) - 1;
+    auto* rho = new std::int8_t[n * width];
+    nb::capsule owner(rho, [](void* p) noexcept { delete[] static_cast<std::int8_t*>(p); });
+    {
+        nb::gil_scoped_release release;
+        tcboost::pairwise_margins(outputs.data(), y.data(), n, width, n_threads, rho);
+    }
+    return Margin8(rho, {n, width}, owner);
+}
+
+nb::tuple margin_sums(Weights u, Codes rho, int n_threads) {
+    if (u.shape(0) != rho.shape(0) || u.shape(1) != rho.shape(1))
+        throw std::invalid_argument("u and rho differ in their shapes");
+    tcboost::MarginSums sums;
+    {
+        nb::gil_scoped_release release;
+        sums = tcboost::margin_sums(u.data(), rho.data(), u.size(), n_threads);
+    }
+    return nb::make_tuple(sums.wrong, sums.right, sums.neither, sums.smallest, sums.largest);
+}
+
+void add_margins(Changed z, double coefficient, Codes rho, int n_threads) {
+    if (z.size() != rho.size()) throw std::invalid_argument("z and rho differ in their shapes");
+    nb::gil_scoped_release release;
+    tcboost::add_margins(z.data(), coefficient, rho.data(), z.size(), n_threads);
+}
+
+nb::ndarray<nb::numpy, bool, nb::ndim<1>> pairwise_wrong(Margins z, Offsets y, int n_threads) {
+    const std::size_t n = z.shape(0);
+    if (y.shape(0) != n) throw std::invalid_argument("z and y differ in their rows");
+    auto* wrong = new bool[n];
+    nb::capsule owner(wrong, [](void* p) noexcept { delete[] static_cast<bool*>(p); });
+    {
+        nb::gil_scoped_release release;
+        tcboost::pairwise_wrong(z.data(), y.data(), n, z.shape(1), n_threads, wrong);
+    }
+    return nb::ndarray<nb::numpy, bool, nb::ndim<1>>(wrong, {n}, owner);
+}
+
 NB_MODULE(_core, m) {
     m.doc() = "Kernels of tcboost: stateless functions on arrays.";
     const auto def = [&m](auto function) {
@@ -140,4 +205,16 @@ NB_MODULE(_core, m) {
           nb::arg("feature").noconvert(), nb::arg("start").noconvert(),
           nb::arg("cuts").noconvert(), nb::arg("table").noconvert(), nb::arg("unit"),
           nb::arg("width"), nb::arg("n_threads"), "Scores of the rows of X, from one table a feature.");
+    m.def("dual_integers", &dual_integers, nb::arg("z").noconvert(),
+          nb::arg("weight").noconvert(), nb::arg("cross_entropy"),
+          nb::arg("u").noconvert(), nb::arg("n_threads"),
+          "Dual weights in integers, into u; the top or the loss, the bits and the sum of u.");
+    m.def("pairwise_margins", &pairwise_margins, nb::arg("outputs").noconvert(),
+          nb::arg("y").noconvert(), nb::arg("n_threads"), "Margins of outputs in 8 bits.");
+    m.def("margin_sums", &margin_sums, nb::arg("u").noconvert(), nb::arg("rho").noconvert(),
+          nb::arg("n_threads"), "Sums of u where rho < 0, > 0, = 0; least and largest |rho|.");
+    m.def("add_margins", &add_margins, nb::arg("z").noconvert(), nb::arg("coefficient"),
+          nb::arg("rho").noconvert(), nb::arg("n_threads"), "z += coefficient rho.");
+    m.def("pairwise_wrong", &pairwise_wrong, nb::arg("z").noconvert(),
+          nb::arg("y").noconvert(), nb::arg("n_threads"), "Which rows are misclassified.");
 }

@@ -14,7 +14,7 @@ from tcboost.margins import Pairwise
 
 
 def exponential(z, log_s):
-    return softmax_weights(log_s - z)
+    return softmax_weights(z, np.broadcast_to(log_s, z.shape)[:, 0].copy())
 
 
 def problem(seed, n=30, width=4, spread=3.0):

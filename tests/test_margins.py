@@ -12,7 +12,7 @@ from tcboost.margins import AgainstAll, Codeword, Pairwise, PairwiseCode
 
 
 def exponential(z, log_s):
-    return softmax_weights(log_s - z)
+    return softmax_weights(z, np.broadcast_to(log_s, z.shape)[:, 0].copy())
 
 
 def make(kind, n_classes):

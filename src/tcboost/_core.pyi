@@ -41,3 +41,32 @@ def stump_scores(
     n_threads: int,
 ) -> NDArray[np.float64]:
     """Scores of the rows of X, from one table a feature."""
+
+def dual_integers(
+    z: NDArray[np.float64],
+    weight: NDArray[np.float64],
+    cross_entropy: bool,
+    u: NDArray[np.int64],
+    n_threads: int,
+) -> tuple[float, int, int]:
+    """Dual weights in integers, into u; the top or the loss, the bits and the sum of u."""
+
+def pairwise_margins(
+    outputs: NDArray[np.int8], y: NDArray[np.intp], n_threads: int
+) -> NDArray[np.int8]:
+    """Margins of outputs in 8 bits."""
+
+def margin_sums(
+    u: NDArray[np.int64], rho: NDArray[np.int8], n_threads: int
+) -> tuple[int, int, int, int, int]:
+    """Sums of u where rho < 0, > 0, = 0; least and largest |rho|."""
+
+def add_margins(
+    z: NDArray[np.float64], coefficient: float, rho: NDArray[np.int8], n_threads: int
+) -> None:
+    """z += coefficient rho."""
+
+def pairwise_wrong(
+    z: NDArray[np.float64], y: NDArray[np.intp], n_threads: int
+) -> NDArray[np.bool_]:
+    """Which rows are misclassified."""

@@ -54,7 +54,7 @@ class Task:
         if isinstance(self.oracle, MulticlassOracle):
             F = sum(a * o for a, o in zip(w, self.oracle.outputs(columns), strict=True))
             return self.margin.scores(np.asarray(F)).argmax(axis=1) != self.rows.y
-        return self.margin.wrong(z, self.rows.y)
+        return self.margin.wrong(z, self.rows.y, self.rows.n_threads)
 
 
 @dataclass(frozen=True)
@@ -218,8 +218,11 @@ class Run:
         Without room for a column there is nothing to draw or to fit.
         """
         task, corrector = self.task, self.corrector
-        z = corrector.z
-        dual = corrector.dual or task.loss.dual_weights(z, task.rows.weight)
+        z = self._z = corrector.z
+        self._least = float(z.min())
+        dual = corrector.dual or task.loss.dual_weights(
+            z, task.rows.weight, task.rows.n_threads
+        )
         prices = task.price(dual.u)
         w, budget, scale = corrector.w, corrector.budget, float(dual.scale)
         a = np.zeros_like(w)
@@ -242,7 +245,7 @@ class Run:
         if offset is None:  # a convex loss is above its tangent
             offset = dual.loss + float((w * a).sum())
         # Rounding u to integers adds a little, where a loss is steep in proportion.
-        offset -= 2.0 * dual.u.size * max(1.0, 1.0 - float(z.min())) / scale
+        offset -= 2.0 * dual.u.size * max(1.0, 1.0 - self._least) / scale
         bounds = priced.bounds / scale
         self._certifier.add(float(bounds.max()), offset)
         theta = corrector.theta
@@ -291,13 +294,13 @@ class History:
 
     def record(self, run: Run, g: Vector) -> None:
         """Take down the state after a round, under the dual weights that follow from it."""
-        z, used, certificate = run.corrector.z, lengths(run.w), run.certificate
-        wrong = run.task.wrong(z, run.columns, run.w)
+        used, certificate = lengths(run.w), run.certificate
+        wrong = run.task.wrong(run._z, run.columns, run.w)
         inner_products = lengths(g)
         entry = {
             "loss": certificate.primal,
             "train_error": float(run.task.rows.weight @ wrong),
-            "min_margin": float(z.min()) / max(float(used.sum()), 1e-300),
+            "min_margin": run._least / max(float(used.sum()), 1e-300),
             "r": max(0.0, float(inner_products.max())),
             "gap": certificate.gap,
             "n_active": int(np.count_nonzero(used)),

@@ -269,7 +269,9 @@ class BoostingClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             task = self._task(rows, seed)
             assert isinstance(task.loss, SmoothLoss)
             pseudo_loss = oc or self.variant == "m2"
-            corrector = StageWise(task.margin, rows.y, rows.weight, task.loss, pseudo_loss)
+            corrector = StageWise(
+                task.margin, rows.y, rows.weight, task.loss, pseudo_loss, rows.n_threads
+            )
             return Run(task, corrector, self.verbose, held_out)
         theta = self.theta
         if theta == "stagewise":

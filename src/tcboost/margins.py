@@ -12,6 +12,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from ._core import pairwise_margins, pairwise_wrong
+
 Labels = NDArray[np.intp]
 
 
@@ -25,7 +27,7 @@ class Margin(Protocol):
     per_score: float  # margin between two classes, for a difference of one in their scores
     against: float  # how large a wrong margin is, where a right one is one
 
-    def apply(self, outputs: NDArray[Any], y: Labels) -> NDArray[Any]:
+    def apply(self, outputs: NDArray[Any], y: Labels, n_threads: int = 1) -> NDArray[Any]:
         """Margins (rows, width) of the outputs."""
 
     def adjoint(self, u: NDArray[Any], y: Labels) -> NDArray[Any]:
@@ -34,7 +36,7 @@ class Margin(Protocol):
     def scores(self, outputs: NDArray[Any]) -> NDArray[Any]:
         """Class scores (rows, classes) of the outputs; the largest is the prediction."""
 
-    def wrong(self, z: NDArray[Any], y: Labels) -> NDArray[np.bool_]:
+    def wrong(self, z: NDArray[Any], y: Labels, n_threads: int = 1) -> NDArray[np.bool_]:
         """Which rows are misclassified, from their margins z, if these tell."""
 
 
@@ -56,7 +58,7 @@ class Codeword:
         ones = (M > 0).sum(axis=0)
         self.per_score = float(n_pairs / (2 * ones @ (len(M) - ones)))
 
-    def apply(self, outputs: NDArray[Any], y: Labels) -> NDArray[Any]:
+    def apply(self, outputs: NDArray[Any], y: Labels, n_threads: int = 1) -> NDArray[Any]:
         """Margins (rows, bits)."""
         return self.M[y] * outputs
 
@@ -68,7 +70,7 @@ class Codeword:
         """``M(c, :) F(x)`` for every class c."""
         return outputs @ self.M.T.astype(outputs.dtype)
 
-    def wrong(self, z: NDArray[Any], y: Labels) -> NDArray[np.bool_]:
+    def wrong(self, z: NDArray[Any], y: Labels, n_threads: int = 1) -> NDArray[np.bool_]:
         """By decoding: ``F_l = M[y, l] z_l``."""
         return self.scores(self.M[y] * z).argmax(axis=1) != y
 
@@ -89,8 +91,10 @@ class Pairwise:
         classes = np.arange(n_classes)
         self._others = np.array([np.delete(classes, c) for c in classes])
 
-    def apply(self, outputs: NDArray[Any], y: Labels) -> NDArray[Any]:
+    def apply(self, outputs: NDArray[Any], y: Labels, n_threads: int = 1) -> NDArray[Any]:
         """Margins (rows, classes - 1)."""
+        if outputs.dtype == np.int8:
+            return pairwise_margins(np.ascontiguousarray(outputs), y, n_threads)
         own = np.take_along_axis(outputs, y[:, None], axis=1)
         return own - np.take_along_axis(outputs, self._others[y], axis=1)
 
@@ -105,9 +109,9 @@ class Pairwise:
         """The outputs are the class scores."""
         return outputs
 
-    def wrong(self, z: NDArray[Any], y: Labels) -> NDArray[np.bool_]:
+    def wrong(self, z: NDArray[Any], y: Labels, n_threads: int = 1) -> NDArray[np.bool_]:
         """Where another class scores higher, or as high with a smaller index."""
-        return ((z < 0) | ((z == 0) & (self._others[y] < y[:, None]))).any(axis=1)
+        return pairwise_wrong(np.ascontiguousarray(z), y, n_threads)
 
 
 class PairwiseCode(Pairwise):
@@ -122,7 +126,7 @@ class PairwiseCode(Pairwise):
         self.M, self.n_outputs = M, M.shape[1]
         self.spread = float(M.shape[1] - (M.astype(np.intp) @ M.T).min())
 
-    def apply(self, outputs: NDArray[Any], y: Labels) -> NDArray[Any]:
+    def apply(self, outputs: NDArray[Any], y: Labels, n_threads: int = 1) -> NDArray[Any]:
         """Margins (rows, classes - 1)."""
         return super().apply(self.scores(outputs), y)
 
@@ -149,7 +153,7 @@ class AgainstAll:
         self.spread = 1.0 + share * (n_classes - 1)
         self.per_score = (1.0 + share) / 2.0  # as the outputs sum to a constant
 
-    def apply(self, outputs: NDArray[Any], y: Labels) -> NDArray[Any]:
+    def apply(self, outputs: NDArray[Any], y: Labels, n_threads: int = 1) -> NDArray[Any]:
         """Margins (rows, 1)."""
         own = np.take_along_axis(outputs, y[:, None], axis=1)
         return own - self.against * (outputs.sum(axis=1, keepdims=True) - own)
@@ -164,6 +168,6 @@ class AgainstAll:
         """The outputs are the class scores."""
         return outputs
 
-    def wrong(self, z: NDArray[Any], y: Labels) -> NDArray[np.bool_]:
+    def wrong(self, z: NDArray[Any], y: Labels, n_threads: int = 1) -> NDArray[np.bool_]:
         """One margin does not tell which class scores highest."""
         raise NotImplementedError

@@ -37,7 +37,9 @@ def stagewise_theta(task: Task, max_iter: int) -> float:
     A loss without one, the hinge, takes that of the exponential loss of the same margins.
     """
     loss = task.loss if isinstance(task.loss, SmoothLoss) else SMOOTH["exponential"]
-    corrector = StageWise(task.margin, task.rows.y, task.rows.weight, loss)
+    corrector = StageWise(
+        task.margin, task.rows.y, task.rows.weight, loss, n_threads=task.rows.n_threads
+    )
     return float(Run(replace(task, loss=loss), corrector).boost(max_iter).w.sum())
 
 
