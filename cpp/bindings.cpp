@@ -120,7 +120,7 @@ Scores stump_scores(Features X, Offsets feature, Offsets start, Reals cuts, Weig
 
 using Margins = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
-// Of the log-loss, weight being its logarithm, or of the cross-entropy; into u.
+// Of the log-loss or of the cross-entropy; into u.
 nb::tuple dual_integers(Margins z, Reals weight, bool cross_entropy,
                         nb::ndarray<std::int64_t, nb::ndim<2>, nb::c_contig, nb::device::cpu> u,
                         int n_threads) {
@@ -134,10 +134,23 @@ nb::tuple dual_integers(Margins z, Reals weight, bool cross_entropy,
             cross_entropy ? tcboost::cross_entropy_integers : tcboost::softmax_integers;
         dual = kernel(z.data(), weight.data(), n, width, n_threads, u.data());
     }
-    return nb::make_tuple(dual.top, dual.bits, dual.total);
+    return nb::make_tuple(dual.loss, dual.bits, dual.total);
 }
 
 using Margin8 = nb::ndarray<nb::numpy, std::int8_t, nb::ndim<2>>;
+
+template <class Bin>
+Margin8 table_rows(Codes table, nb::ndarray<const Bin, nb::ndim<1>, nb::c_contig> cells,
+                   int n_threads) {
+    const std::size_t n = cells.shape(0), width = table.shape(1);
+    auto* out = new std::int8_t[n * width];
+    nb::capsule owner(out, [](void* p) noexcept { delete[] static_cast<std::int8_t*>(p); });
+    {
+        nb::gil_scoped_release release;
+        tcboost::table_rows(table.data(), cells.data(), n, width, n_threads, out);
+    }
+    return Margin8(out, {n, width}, owner);
+}
 
 Margin8 pairwise_margins(Codes outputs, Offsets y, int n_threads) {
     const std::size_t n = outputs.shape(0);
@@ -184,7 +197,9 @@ nb::ndarray<nb::numpy, bool, nb::ndim<1>> pairwise_wrong(Margins z, Offsets y, i
 
 NB_MODULE(_core, m) {
     m.doc() = "Kernels of tcboost: stateless functions on arrays.";
-    const auto def = [&m](auto function) {
+    const auto def = [&m](auto function, auto rows) {
+        m.def("table_rows", rows, nb::arg("table").noconvert(), nb::arg("cells").noconvert(),
+              nb::arg("n_threads"), "The row of the table for each cell.");
         m.def("prefix_sums", function, nb::arg("cells").noconvert(),
               nb::arg("u").noconvert(), nb::arg("y").noconvert().none(),
               nb::arg("first").noconvert(), nb::arg("group").noconvert(),
@@ -192,9 +207,9 @@ NB_MODULE(_core, m) {
               nb::arg("n_threads"),
               "Sums of V over the rows, by feature and cumulated over its bins.");
     };
-    def(&prefix_sums<std::uint8_t>);
-    def(&prefix_sums<std::uint16_t>);
-    def(&prefix_sums<std::uint32_t>);
+    def(&prefix_sums<std::uint8_t>, &table_rows<std::uint8_t>);
+    def(&prefix_sums<std::uint16_t>, &table_rows<std::uint16_t>);
+    def(&prefix_sums<std::uint32_t>, &table_rows<std::uint32_t>);
     m.def("descend", &descend, nb::arg("H").noconvert(), nb::arg("codes").none(),
           nb::arg("start").noconvert(), nb::arg("weight").noconvert(),
           nb::arg("W").noconvert(), nb::arg("F").noconvert(), nb::arg("theta"),
@@ -208,7 +223,7 @@ NB_MODULE(_core, m) {
     m.def("dual_integers", &dual_integers, nb::arg("z").noconvert(),
           nb::arg("weight").noconvert(), nb::arg("cross_entropy"),
           nb::arg("u").noconvert(), nb::arg("n_threads"),
-          "Dual weights in integers, into u; the top or the loss, the bits and the sum of u.");
+          "Dual weights in integers, into u; a loss, the bits and the sum of u.");
     m.def("pairwise_margins", &pairwise_margins, nb::arg("outputs").noconvert(),
           nb::arg("y").noconvert(), nb::arg("n_threads"), "Margins of outputs in 8 bits.");
     m.def("margin_sums", &margin_sums, nb::arg("u").noconvert(), nb::arg("rho").noconvert(),

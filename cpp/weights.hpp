@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <numeric>
 #include <vector>
 
 #include "histogram.hpp"
@@ -48,7 +49,7 @@ TCBOOST_CLONES inline void exp_all(double* x, std::size_t n) {
     }
 }
 
-// Nonnegative numbers below 2^51 times scale, rounded to integers: to the nearest or down.
+// Nonnegative numbers times scale, below 2^51, rounded to integers: to the nearest or down.
 TCBOOST_CLONES inline std::int64_t round_all(const double* x, std::size_t n, double scale,
                                              bool down, std::int64_t* out) {
     constexpr double shift = 0x1p52;
@@ -68,103 +69,112 @@ TCBOOST_CLONES inline std::int64_t round_all(const double* x, std::size_t n, dou
     return total;
 }
 
+// The largest of x.
+TCBOOST_CLONES inline double largest_of(const double* x, std::size_t n) {
+    double top[8];
+    std::fill(top, top + 8, x[0]);
+    std::size_t i = 0;
+    for (; i + 8 <= n; i += 8)
+        for (std::size_t j = 0; j < 8; ++j) top[j] = std::max(top[j], x[i + j]);
+    for (; i < n; ++i) top[0] = std::max(top[0], x[i]);
+    return *std::max_element(top, top + 8);
+}
+
+// The sum of x, in an order that depends on n alone.
+TCBOOST_CLONES inline double sum_of(const double* x, std::size_t n) {
+    double sums[8] = {};
+    std::size_t i = 0;
+    for (; i + 8 <= n; i += 8)
+        for (std::size_t j = 0; j < 8; ++j) sums[j] += x[i + j];
+    for (; i < n; ++i) sums[0] += x[i];
+    return std::accumulate(sums, sums + 8, 0.0);
+}
+
 struct DualIntegers {
-    double top;          // the largest exponent, or the loss
+    double loss;         // of the cross-entropy; of the log-loss, the largest exponent
     int bits;            // weights are u / 2^bits
     std::int64_t total;  // the sum of u
 };
 
-// Integers u of the nonnegative numbers that u holds as doubles, none above `largest` <= 1:
-// scaled by a power of two so that they sum to at most 2^60. That is counted in integers, and so
-// it depends on no order of a sum. Each chunk's numbers are read before its integers are written.
-inline DualIntegers to_integers(std::int64_t* u, std::size_t size, double largest, bool down,
-                                int n_threads) {
-    const auto bit_length = [](std::uint64_t x) {
-        int n = 0;
-        for (; x; x >>= 1) ++n;
-        return n;
-    };
-    const std::size_t n_chunks = (size + weights_chunk - 1) / weights_chunk;
-    std::vector<std::int64_t> sums(n_chunks);
-    const auto pass = [&](int bits, bool floor, bool keep) {
-        const double scale = std::ldexp(1.0, bits);
-        const bool small = std::ldexp(largest, bits) < 0x1p51;
-        parallel_for(n_chunks, n_threads, [&](std::size_t c) {
-            const std::size_t first = c * weights_chunk, n = std::min(weights_chunk, size - first);
-            double x[weights_chunk];
-            std::int64_t spare[weights_chunk];
-            std::memcpy(x, u + first, n * sizeof(double));
-            std::int64_t* out = keep ? u + first : spare;
-            if (small) {
-                sums[c] = round_all(x, n, scale, floor, out);
-                return;
-            }
-            sums[c] = 0;
-            for (std::size_t i = 0; i < n; ++i) {
-                const double value = x[i] * scale;
-                out[i] = static_cast<std::int64_t>(floor ? std::floor(value)
-                                                         : std::nearbyint(value));
-                sums[c] += out[i];
-            }
-        });
-        std::int64_t total = 0;
-        for (const std::int64_t sum : sums) total += sum;
-        return total;
-    };
-    const int coarse = 60 - bit_length(size);
-    const std::int64_t rough = pass(coarse, false, false);
-    const int bits = coarse + 60 - bit_length(static_cast<std::uint64_t>(rough) + size);
-    return {0.0, bits, pass(bits, down, true)};
+// Turn the numbers in [0, 1] that u holds as doubles, with these sums by the chunk, into integers
+// in place: all times the same power of two, and in sum at most 2^60.
+inline DualIntegers to_integers(std::int64_t* u, std::size_t size, std::size_t chunk,
+                                const std::vector<double>& sums, bool down, int n_threads) {
+    int exponent;
+    const double sum = std::accumulate(sums.begin(), sums.end(), 0.0);
+    std::frexp(sum * (1.0 + 1e-6), &exponent);  // a hair for the rounding
+    const int bits = std::min(60 - exponent, 120);
+    const double scale = std::ldexp(1.0, bits);
+    std::vector<std::int64_t> totals(sums.size());
+    parallel_for(sums.size(), n_threads, [&](std::size_t c) {
+        const std::size_t first = c * chunk, n = std::min(chunk, size - first);
+        std::vector<double> x(n);
+        std::memcpy(x.data(), u + first, n * sizeof(double));
+        if (largest_of(x.data(), n) * scale < 0x1p51) {
+            totals[c] = round_all(x.data(), n, scale, down, u + first);
+            return;
+        }
+        for (std::size_t i = 0; i < n; ++i) {
+            const double value = x[i] * scale;
+            u[first + i] =
+                static_cast<std::int64_t>(down ? std::floor(value) : std::nearbyint(value));
+            totals[c] += u[first + i];
+        }
+    });
+    return {0.0, bits, std::accumulate(totals.begin(), totals.end(), std::int64_t{0})};
 }
 
-// Of the log-loss: u ~ exp(log_weight_i - z_ik), and the largest of these exponents.
-inline DualIntegers softmax_integers(const double* z, const double* log_weight, std::size_t n,
+inline std::size_t chunk_of_rows(std::size_t width) {
+    return std::max<std::size_t>(1, weights_chunk / width);
+}
+
+// Of the log-loss: u ~ weight_i / width exp(-z_ik).
+inline DualIntegers softmax_integers(const double* z, const double* weight, std::size_t n,
                                      std::size_t width, int n_threads, std::int64_t* u) {
     if (n * width < 20000) n_threads = 1;  // not worth a thread
-    const std::size_t rows = std::max<std::size_t>(1, weights_chunk / width);
-    const std::size_t n_chunks = (n + rows - 1) / rows;
-    std::vector<double> tops(n_chunks);
-    const bool even = std::all_of(log_weight, log_weight + n,
-                                  [=](double w) { return w == log_weight[0]; });
-    // The exponents of a chunk, at the same place in an array that holds as many.
-    const auto exponents = [=](std::size_t c, double* x) {
+    const std::size_t rows = chunk_of_rows(width);
+    const bool even = std::all_of(weight, weight + n, [=](double w) { return w == weight[0]; });
+    const double scale = static_cast<double>(width), log_even = std::log(weight[0] / scale);
+    const auto exponents = [=](std::size_t c) {
         const std::size_t first = c * rows, m = std::min(rows, n - first);
         const double* from = z + first * width;
+        std::vector<double> x(m * width);
         if (even)  // in one loop: 3 times as fast
-            for (std::size_t j = 0; j < m * width; ++j) x[j] = log_weight[0] - from[j];
+            for (std::size_t j = 0; j < m * width; ++j) x[j] = log_even - from[j];
         else
-            for (std::size_t i = 0; i < m; ++i)
+            for (std::size_t i = 0; i < m; ++i) {
+                const double log_weight = std::log(weight[first + i] / scale);
                 for (std::size_t k = 0; k < width; ++k)
-                    x[i * width + k] = log_weight[first + i] - from[i * width + k];
-        return m * width;
+                    x[i * width + k] = log_weight - from[i * width + k];
+            }
+        return x;
     };
-    parallel_for(n_chunks, n_threads, [&](std::size_t c) {
-        std::vector<double> x(rows * width);
-        const std::size_t m = exponents(c, x.data());
-        tops[c] = *std::max_element(x.data(), x.data() + m);
+    std::vector<double> tops((n + rows - 1) / rows), sums(tops.size());
+    parallel_for(tops.size(), n_threads, [&](std::size_t c) {
+        const std::vector<double> x = exponents(c);
+        tops[c] = largest_of(x.data(), x.size());
     });
     const double top = *std::max_element(tops.begin(), tops.end());
-    parallel_for(n_chunks, n_threads, [&](std::size_t c) {
-        std::vector<double> x(rows * width);
-        const std::size_t m = exponents(c, x.data());
-        for (std::size_t j = 0; j < m; ++j) x[j] -= top;
-        exp_all(x.data(), m);
-        std::memcpy(u + c * rows * width, x.data(), m * sizeof(double));
+    parallel_for(sums.size(), n_threads, [&](std::size_t c) {
+        std::vector<double> x = exponents(c);
+        for (double& value : x) value -= top;
+        exp_all(x.data(), x.size());
+        sums[c] = sum_of(x.data(), x.size());
+        std::memcpy(u + c * rows * width, x.data(), x.size() * sizeof(double));
     });
-    DualIntegers dual = to_integers(u, n * width, 1.0, false, n_threads);
-    dual.top = top;
+    DualIntegers dual = to_integers(u, n * width, rows * width, sums, false, n_threads);
+    dual.loss = top;
     return dual;
 }
 
-// Of the cross-entropy sum_i weight_i log(1 + sum_k exp(-z_ik)): its value, as `top`, and
-// u ~ weight_i p_ik with p_ik = exp(-z_ik) / (1 + sum_k exp(-z_ik)), rounded down.
+// Of the cross-entropy sum_i weight_i log(1 + sum_k exp(-z_ik)): u ~ weight_i p_ik with
+// p_ik = exp(-z_ik) / (1 + sum_k exp(-z_ik)), rounded down.
 inline DualIntegers cross_entropy_integers(const double* z, const double* weight, std::size_t n,
                                            std::size_t width, int n_threads, std::int64_t* u) {
     if (n * width < 20000) n_threads = 1;  // not worth a thread
-    const std::size_t rows = std::max<std::size_t>(1, weights_chunk / width);
-    const std::size_t n_chunks = (n + rows - 1) / rows;
-    std::vector<double> losses(n_chunks, 0.0);
-    parallel_for(n_chunks, n_threads, [&](std::size_t c) {
+    const std::size_t rows = chunk_of_rows(width);
+    std::vector<double> losses((n + rows - 1) / rows), sums(losses.size());
+    parallel_for(losses.size(), n_threads, [&](std::size_t c) {
         const std::size_t first = c * rows, m = std::min(rows, n - first);
         std::vector<double> x(m * (width + 1)), tops(m);  // after the margins, those of own class
         for (std::size_t i = 0; i < m; ++i) {
@@ -183,11 +193,24 @@ inline DualIntegers cross_entropy_integers(const double* z, const double* weight
             for (std::size_t k = 0; k < width; ++k) x[i * width + k] *= share;
             losses[c] += weight[first + i] * (tops[i] + std::log(total));
         }
+        sums[c] = sum_of(x.data(), m * width);
         std::memcpy(u + first * width, x.data(), m * width * sizeof(double));
     });
-    DualIntegers dual = to_integers(u, n * width, 1.0, true, n_threads);
-    for (const double loss : losses) dual.top += loss;
+    DualIntegers dual = to_integers(u, n * width, rows * width, sums, true, n_threads);
+    dual.loss = std::accumulate(losses.begin(), losses.end(), 0.0);
     return dual;
+}
+
+// out[i] = table[cells[i]]: a row of `width` outputs for each row.
+template <class Bin>
+void table_rows(const std::int8_t* table, const Bin* cells, std::size_t n, std::size_t width,
+                int n_threads, std::int8_t* out) {
+    if (n * width < 100000) n_threads = 1;  // not worth a thread
+    parallel_for((n + weights_chunk - 1) / weights_chunk, n_threads, [=](std::size_t c) {
+        for (std::size_t i = c * weights_chunk; i < std::min(n, (c + 1) * weights_chunk); ++i)
+            std::copy_n(table + static_cast<std::size_t>(cells[i]) * width, width,
+                        out + i * width);
+    });
 }
 
 // rho_ik = o_y - o_c over the classes c != y_i, in ascending order: `Pairwise.apply`.
@@ -209,36 +232,42 @@ struct MarginSums {
     int smallest = 128, largest = 0;                 // of |rho| where it is not 0
 };
 
-// In four tables in turn: a table would have to wait for its last sum to be stored.
+// Of a chunk; without a branch, for the sake of the compiler.
+TCBOOST_CLONES inline MarginSums margin_sums_of(const std::int64_t* u, const std::int8_t* rho,
+                                                std::size_t n) {
+    std::int64_t wrong = 0, right = 0, all = 0;
+    for (std::size_t j = 0; j < n; ++j) {
+        const std::int64_t value = rho[j];
+        wrong += u[j] & -static_cast<std::int64_t>(value < 0);
+        right += u[j] & -static_cast<std::int64_t>(value > 0);
+        all += u[j];
+    }
+    std::uint8_t smallest = 128, largest = 0;
+    for (std::size_t j = 0; j < n; ++j) {
+        const auto size = static_cast<std::uint8_t>(rho[j] < 0 ? -rho[j] : rho[j]);
+        const std::uint8_t positive = size == 0 ? 128 : size;
+        smallest = std::min(smallest, positive);
+        largest = std::max(largest, size);
+    }
+    return {wrong, right, all - wrong - right, smallest, largest};
+}
+
 inline MarginSums margin_sums(const std::int64_t* u, const std::int8_t* rho, std::size_t size,
                               int n_threads) {
     if (size < 100000) n_threads = 1;  // not worth a thread
-    struct Tables {
-        std::int64_t sum[4][256] = {};
-        bool seen[256] = {};
-    };
-    constexpr std::size_t rows = 16 * weights_chunk;
-    std::vector<Tables> parts((size + rows - 1) / rows);
+    std::vector<MarginSums> parts((size + weights_chunk - 1) / weights_chunk);
     parallel_for(parts.size(), n_threads, [&](std::size_t c) {
-        Tables t;
-        for (std::size_t j = c * rows; j < std::min(size, (c + 1) * rows); ++j) {
-            const auto value = static_cast<std::uint8_t>(rho[j]);
-            t.sum[j % 4][value] += u[j];
-            t.seen[value] = true;
-        }
-        parts[c] = t;
+        const std::size_t first = c * weights_chunk;
+        parts[c] = margin_sums_of(u + first, rho + first, std::min(weights_chunk, size - first));
     });
     MarginSums sums;
-    for (const Tables& t : parts)
-        for (int value = -128; value < 128; ++value) {
-            const int place = value & 255;
-            std::int64_t& sum = value < 0 ? sums.wrong : value > 0 ? sums.right : sums.neither;
-            for (const auto& table : t.sum) sum += table[place];
-            if (value && t.seen[place]) {
-                sums.smallest = std::min(sums.smallest, std::abs(value));
-                sums.largest = std::max(sums.largest, std::abs(value));
-            }
-        }
+    for (const MarginSums& part : parts) {
+        sums.wrong += part.wrong;
+        sums.right += part.right;
+        sums.neither += part.neither;
+        sums.smallest = std::min(sums.smallest, part.smallest);
+        sums.largest = std::max(sums.largest, part.largest);
+    }
     return sums;
 }
 

@@ -49,7 +49,7 @@ def dual_integers(
     u: NDArray[np.int64],
     n_threads: int,
 ) -> tuple[float, int, int]:
-    """Dual weights in integers, into u; the top or the loss, the bits and the sum of u."""
+    """Dual weights in integers, into u; a loss, the bits and the sum of u."""
 
 def pairwise_margins(
     outputs: NDArray[np.int8], y: NDArray[np.intp], n_threads: int
@@ -70,3 +70,10 @@ def pairwise_wrong(
     z: NDArray[np.float64], y: NDArray[np.intp], n_threads: int
 ) -> NDArray[np.bool_]:
     """Which rows are misclassified."""
+
+def table_rows(
+    table: NDArray[np.int8],
+    cells: NDArray[np.uint8] | NDArray[np.uint16] | NDArray[np.uint32],
+    n_threads: int,
+) -> NDArray[np.int8]:
+    """The row of the table for each cell."""

@@ -102,6 +102,7 @@ class Run:
         self.paused: Run | None = None
         self.over = False
         self._certifier, self._open = Certifier(), np.inf
+        self._u: NDArray[np.int64] | None = None  # the memory of the dual weights
 
     @property
     def w(self) -> Vector:
@@ -221,8 +222,9 @@ class Run:
         z = self._z = corrector.z
         self._least = float(z.min())
         dual = corrector.dual or task.loss.dual_weights(
-            z, task.rows.weight, task.rows.n_threads
+            z, task.rows.weight, task.rows.n_threads, self._u
         )
+        self._u = dual.u
         prices = task.price(dual.u)
         w, budget, scale = corrector.w, corrector.budget, float(dual.scale)
         a = np.zeros_like(w)

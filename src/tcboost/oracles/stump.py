@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._core import table_rows
 from ..rows.binning import MISSING
 from ..rows.blocks import Block, LocalRows
 from .base import Column, Vector
@@ -104,13 +105,14 @@ class StumpOracle:
             right = bins > self._cut[h.candidate]
             right[bins == MISSING] = h.missing_right
             table = np.where(right, h.sign, -h.sign).astype(np.int8)[:, None] * code
-            return table[block.cells[:, block.groups.group[h.feature]]]
+            cells = block.cells[:, block.groups.group[h.feature]]
+            return table_rows(table, cells, block.n_threads)
 
         code = np.ones(1, dtype=np.int8) if column.code is None else column.code
         stumps: tuple[Any, ...] = column.hypotheses
-        return np.hstack(
-            [np.vstack(rows.map(lambda b, h=h: of_hypothesis(b, h, code))) for h in stumps]
-        )
+        parts = [rows.map(lambda b, h=h: of_hypothesis(b, h, code)) for h in stumps]
+        whole = [part[0] if len(part) == 1 else np.vstack(part) for part in parts]
+        return whole[0] if len(whole) == 1 else np.hstack(whole)
 
     def stump(self, candidate: int, sign: int) -> Stump:
         """The candidate as a hypothesis on raw values."""
