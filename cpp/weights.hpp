@@ -69,15 +69,15 @@ TCBOOST_CLONES inline std::int64_t round_all(const double* x, std::size_t n, dou
     return total;
 }
 
-// The largest of x.
-TCBOOST_CLONES inline double largest_of(const double* x, std::size_t n) {
-    double top[8];
-    std::fill(top, top + 8, x[0]);
+// The least of sign x.
+TCBOOST_CLONES inline double least_of(const double* x, std::size_t n, double sign = 1.0) {
+    double least[8];
+    std::fill(least, least + 8, sign * x[0]);
     std::size_t i = 0;
     for (; i + 8 <= n; i += 8)
-        for (std::size_t j = 0; j < 8; ++j) top[j] = std::max(top[j], x[i + j]);
-    for (; i < n; ++i) top[0] = std::max(top[0], x[i]);
-    return *std::max_element(top, top + 8);
+        for (std::size_t j = 0; j < 8; ++j) least[j] = std::min(least[j], sign * x[i + j]);
+    for (; i < n; ++i) least[0] = std::min(least[0], sign * x[i]);
+    return *std::min_element(least, least + 8);
 }
 
 // The sum of x, in an order that depends on n alone.
@@ -110,7 +110,7 @@ inline DualIntegers to_integers(std::int64_t* u, std::size_t size, std::size_t c
         const std::size_t first = c * chunk, n = std::min(chunk, size - first);
         std::vector<double> x(n);
         std::memcpy(x.data(), u + first, n * sizeof(double));
-        if (largest_of(x.data(), n) * scale < 0x1p51) {
+        if (-least_of(x.data(), n, -1.0) * scale < 0x1p51) {
             totals[c] = round_all(x.data(), n, scale, down, u + first);
             return;
         }
@@ -151,8 +151,14 @@ inline DualIntegers softmax_integers(const double* z, const double* weight, std:
     };
     std::vector<double> tops((n + rows - 1) / rows), sums(tops.size());
     parallel_for(tops.size(), n_threads, [&](std::size_t c) {
-        const std::vector<double> x = exponents(c);
-        tops[c] = largest_of(x.data(), x.size());
+        const std::size_t first = c * rows * width;
+        if (even) {
+            const std::size_t m = std::min(rows * width, n * width - first);
+            tops[c] = log_even - least_of(z + first, m);
+        } else {
+            const std::vector<double> x = exponents(c);
+            tops[c] = -least_of(x.data(), x.size(), -1.0);
+        }
     });
     const double top = *std::max_element(tops.begin(), tops.end());
     parallel_for(sums.size(), n_threads, [&](std::size_t c) {
