@@ -3,13 +3,14 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 OLDEST := .venv-oldest
+SANITIZED := .venv-sanitize
 
-.PHONY: demo test test-all test-oldest test-browser lint bench bench-peers clean
+.PHONY: demo test test-all test-oldest test-browser sanitize lint bench bench-peers clean
 
 # Python sources are used in place; a change of the native core or of the settings reinstalls.
 SOURCES := pyproject.toml CMakeLists.txt $(wildcard cpp/*)
 
-$(BIN)/python $(OLDEST)/bin/python:
+$(BIN)/python $(OLDEST)/bin/python $(SANITIZED)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	  || { echo "tcboost needs Python 3.11 or later; set PYTHON=..."; exit 1; }
 	$(PYTHON) -m venv $(@D)/..
@@ -28,6 +29,11 @@ $(OLDEST)/test.stamp: $(SOURCES) | $(OLDEST)/bin/python
 	$(PYTHON) -c 'import tomllib; project = tomllib.load(open("pyproject.toml", "rb"))["project"]; \
 	  print(*project["dependencies"], sep="\n")' | sed 's/>=/==/' > $(OLDEST)/pins.txt
 	$(OLDEST)/bin/python -m pip install --quiet -c $(OLDEST)/pins.txt -e '.[test]'
+	@touch $@
+
+$(SANITIZED)/test.stamp: $(SOURCES) | $(SANITIZED)/bin/python
+	$(SANITIZED)/bin/python -m pip install --quiet -e '.[test]' \
+	  -C cmake.define.TCBOOST_SANITIZE=ON -C cmake.build-type=None
 	@touch $@
 
 $(VENV)/peers.stamp: $(SOURCES) | $(BIN)/python
@@ -55,15 +61,27 @@ test-browser: $(VENV)/test.stamp
 	$(BIN)/python -m pip install --quiet selenium
 	$(BIN)/python -m pytest tests/paper/test_browser.py
 
+# The native core under AddressSanitizer and UBSan (g++), by the tests of all that calls it. Both
+# end the process at the first fault. Leaks are not looked for: Python itself keeps memory to the
+# end. Its own allocator is off, since it hides where an array ends; pytest lets reports through.
+SANITIZE_TESTS := tests/rows tests/oracles tests/correctors tests/model tests/test_boosting.py
+sanitize: $(SANITIZED)/test.stamp
+	LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libstdc++.so)" \
+	ASAN_OPTIONS=detect_leaks=0:halt_on_error=1 \
+	UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
+	PYTHONMALLOC=malloc OPENBLAS_NUM_THREADS=1 \
+	$(SANITIZED)/bin/python -m pytest --capture=sys $(SANITIZE_TESTS)
+
 lint: $(VENV)/test.stamp
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-bench: $(VENV)/test.stamp
-	$(BIN)/python benchmarks/master.py
-	$(BIN)/python benchmarks/theta_path.py
-	$(BIN)/python benchmarks/family.py
+# Writes benchmarks/RESULTS.md, where the data are at hand (TCBOOST_DATA, TCBOOST_MASTERS). Some of
+# it: make bench BENCH='--only startup memory'; smaller: BENCH=--quick.
+BENCH :=
+bench: $(VENV)/test.stamp $(VENV)/peers.stamp
+	$(BIN)/python benchmarks/run.py $(BENCH)
 
 # Hours, where the data are at hand (TCBOOST_DATA); a stopped run goes on where it was.
 bench-peers: $(VENV)/peers.stamp
@@ -73,4 +91,4 @@ bench-peers: $(VENV)/peers.stamp
 	$(BIN)/python benchmarks/ebm.py
 
 clean:
-	rm -rf $(VENV) $(OLDEST) build dist
+	rm -rf $(VENV) $(OLDEST) $(SANITIZED) build dist

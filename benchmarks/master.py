@@ -1,11 +1,14 @@
 """Time of Clarabel through cvxpy over that of `solve_master`, on frozen restricted masters.
 
 Both solve the same problem in the same run, one after the other in turn: only the ratio means
-something. Clarabel runs at its default accuracy, `solve_master` cold at a gap of 1e-6; the gap
-of either is measured at its own w by the same formula. Set OPENBLAS_NUM_THREADS=1 for one
-thread each.
+something. Rows and columns are permuted every time, for both in the same way. Clarabel runs at
+its default accuracy, `solve_master` cold at a gap of 1e-6; the gap of either is measured at its
+own w by the same formula. Claim: a geometric mean of at least 500, none below 100.
 
-    python benchmarks/master.py --masters DIR [--quick] [--repeats N] [--output FILE]
+Set OPENBLAS_NUM_THREADS=1 for one thread each. Clarabel takes about 3 minutes for all instances
+once: `--peer-repeats` may give it fewer runs.
+
+    python benchmarks/master.py --masters DIR [--quick] [--repeats N] [--peer-repeats N]
 """
 
 from __future__ import annotations
@@ -66,19 +69,23 @@ def compare(path: Path, repeats: int, peer_repeats: int) -> tuple[str, float]:
     """One line of the table, and the ratio."""
     with np.load(path) as data:
         rho, theta = data["rho"], float(data["theta"])
-    dense = rho.astype(float)
-    ours, peers = [], []
+    ours, peers, gaps, peer_gaps = [], [], [], []
     for i in range(max(repeats, peer_repeats)):  # in turn, so that a busy machine hits both
+        rng = np.random.default_rng(i)  # in another order, so that nothing is remembered
+        rho = rho[np.ix_(rng.permutation(rho.shape[0]), rng.permutation(rho.shape[1]))]
+        dense = rho.astype(float)
         if i < repeats:
             seconds, w = timed(by_tcboost, rho, theta)
             ours.append(seconds)
+            gaps.append(gap(dense, theta, w))
         if i < peer_repeats:
-            seconds, w_peer = timed(by_clarabel, dense, theta)
+            seconds, w = timed(by_clarabel, dense, theta)
             peers.append(seconds)
+            peer_gaps.append(gap(dense, theta, w))
     mine, peer = statistics.median(ours), statistics.median(peers)
     line = (
         f"{path.stem:22} {rho.shape[0]:6} x {rho.shape[1]:<4} {theta:6g} {peer:9.2f} "
-        f"{gap(dense, theta, w_peer):8.0e} {mine:9.3f} {gap(dense, theta, w):8.0e} "
+        f"{max(peer_gaps):8.0e} {mine:9.3f} {max(gaps):8.0e} "
         f"{peer / mine:7.0f}"
     )
     return line, peer / mine
@@ -94,9 +101,9 @@ def arguments() -> argparse.Namespace:
         default=os.environ.get("TCBOOST_MASTERS"),
         help="folder of frozen masters (.npz); default: the variable TCBOOST_MASTERS",
     )
-    parser.add_argument("--repeats", type=int, default=3, help="runs of ours (default 3)")
+    parser.add_argument("--repeats", type=int, default=5, help="runs of ours (default 5)")
     parser.add_argument(
-        "--peer-repeats", type=int, default=1, help="runs of Clarabel (default 1)"
+        "--peer-repeats", type=int, default=5, help="runs of Clarabel (default 5)"
     )
     parser.add_argument("--quick", action="store_true", help="only the small instances")
     parser.add_argument("--output", type=Path, help="also write the table to this file")
@@ -136,8 +143,8 @@ def main() -> None:
         f"cvxpy {cp.__version__}, numpy {np.__version__}, python {platform.python_version()}"
     )
     tell(
-        f"medians of {args.repeats} runs (tcboost, gap {TOL:g}) and {args.peer_repeats} "
-        "(Clarabel, default accuracy), in turn"
+        f"medians and largest gaps of {args.repeats} runs (tcboost, gap {TOL:g}) and "
+        f"{args.peer_repeats} (Clarabel, default accuracy), in turn"
     )
     tell(
         f"{'instance':22} {'rows x columns':>13} {'theta':>6} {'Clarabel':>9} {'gap':>8} "
@@ -150,7 +157,9 @@ def main() -> None:
         line, ratio = compare(path, args.repeats, args.peer_repeats)
         tell(line)
         ratios.append(ratio)
-    tell(f"geometric mean of the ratios: {statistics.geometric_mean(ratios):.0f}")
+    mean, least = statistics.geometric_mean(ratios), min(ratios)
+    met = "met" if mean >= 500 and least >= 100 else "not met"
+    tell(f"geometric mean of the ratios: {mean:.0f}, least: {least:.0f}; the claim is {met}")
     if args.output:
         args.output.write_text("\n".join(lines) + "\n", encoding="utf-8")
 

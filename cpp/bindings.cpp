@@ -7,8 +7,10 @@
 #include <optional>
 #include <stdexcept>
 
+#include "archive.hpp"
 #include "descent.hpp"
 #include "histogram.hpp"
+#include "master.hpp"
 #include "tables.hpp"
 #include "weights.hpp"
 
@@ -195,6 +197,147 @@ nb::ndarray<nb::numpy, bool, nb::ndim<1>> pairwise_wrong(Margins z, Offsets y, i
     return nb::ndarray<nb::numpy, bool, nb::ndim<1>>(wrong, {n}, owner);
 }
 
+// A NumPy array that owns what was in the vector.
+nb::object as_array(tcboost::Vector values) {
+    auto* owned = new tcboost::Vector(std::move(values));
+    nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<tcboost::Vector*>(p); });
+    return nb::cast(nb::ndarray<nb::numpy, double, nb::ndim<1>>(owned->data(), {owned->size()},
+                                                                owner));
+}
+
+tcboost::Vector as_vector(Reals array) {
+    return {array.data(), array.data() + array.shape(0)};
+}
+
+// A loss of Python's, by its `on_margins`: s -> (z -> Expansion). None is the exponential loss.
+tcboost::SmoothLoss as_loss(nb::object on_margins, bool centred) {
+    if (on_margins.is_none()) return tcboost::exponential_loss();
+    return {[on_margins](const tcboost::Vector& s) -> tcboost::Expand {
+                nb::object expand = on_margins(as_array(s));
+                return [expand](const tcboost::Vector& z, tcboost::Vector& u,
+                                tcboost::Vector& h) {
+                    nb::object at = expand(as_array(z));
+                    u = as_vector(nb::cast<Reals>(at.attr("u")));
+                    h = as_vector(nb::cast<Reals>(at.attr("h")));
+                    if (u.size() != z.size() || h.size() != z.size())
+                        throw std::invalid_argument("u and h need one number a margin");
+                    return nb::cast<double>(at.attr("loss"));
+                };
+            },
+            centred};
+}
+
+nb::tuple as_tuple(tcboost::Solution solution) {
+    tcboost::State& at = solution.at;
+    return nb::make_tuple(as_array(std::move(at.w)), as_array(std::move(at.z)),
+                          as_array(std::move(at.u)), at.r, at.loss, at.gap, solution.n_iter,
+                          solution.optimal);
+}
+
+template <class T>
+using Columns = nb::ndarray<const T, nb::ndim<2>, nb::f_contig, nb::device::cpu>;
+
+template <class T>
+nb::tuple solve_master(Columns<T> P, Reals s, nb::object on_margins, bool centred, double theta,
+                       Reals w, double tol, int max_iter) {
+    const std::size_t n = P.shape(0), t = P.shape(1);
+    if (n == 0 || t == 0) throw std::invalid_argument("P needs rows and columns");
+    if (s.shape(0) != n) throw std::invalid_argument("s needs one weight a row");
+    if (w.shape(0) != t) throw std::invalid_argument("w needs one number a column");
+    const tcboost::SmoothLoss loss = as_loss(on_margins, centred);
+    const tcboost::Vector weight = as_vector(s), start = as_vector(w);
+    auto solve = [&] {
+        return tcboost::solve_master(P.data(), n, t, loss, weight, theta, start, tol, max_iter);
+    };
+    tcboost::Solution solution;
+    if (on_margins.is_none()) {
+        nb::gil_scoped_release release;
+        solution = solve();
+    } else {
+        solution = solve();
+    }
+    return as_tuple(std::move(solution));
+}
+
+// A restricted master that grows with the rounds.
+template <class T>
+class Master {
+   public:
+    using Column = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+    Master(Reals s, nb::object on_margins, bool centred)
+        : s_(as_vector(s)),
+          on_margins_(on_margins),
+          centred_(centred),
+          master_(s_.size(), as_loss(on_margins, centred).on_margins(s_), as_loss(on_margins, centred).centred) {}
+
+    void add(Column column) {
+        if (column.shape(0) != master_.n_rows())
+            throw std::invalid_argument("a column needs one margin a row");
+        master_.add({column.data(), column.data() + column.shape(0)});
+    }
+
+    void keep(nb::ndarray<const bool, nb::ndim<1>, nb::c_contig, nb::device::cpu> kept) {
+        if (kept.shape(0) != master_.n_columns())
+            throw std::invalid_argument("kept needs one entry a column");
+        master_.keep({kept.data(), kept.data() + kept.shape(0)});
+    }
+
+    nb::tuple solve(double theta, Reals w, double tol, int max_iter) {
+        if (w.shape(0) != master_.n_columns() || w.shape(0) == 0)
+            throw std::invalid_argument("w needs one number a column, and there must be one");
+        tcboost::Vector start = as_vector(w);
+        tcboost::Solution solution;
+        if (on_margins_.is_none()) {
+            nb::gil_scoped_release release;
+            solution = master_.solve(theta, std::move(start), tol, max_iter);
+        } else {
+            solution = master_.solve(theta, std::move(start), tol, max_iter);
+        }
+        return as_tuple(std::move(solution));
+    }
+
+    nb::tuple state() {
+        tcboost::Archive archive;
+        master_.visit(archive);
+        const std::string& bytes = archive.bytes();
+        return nb::make_tuple(as_array(s_), on_margins_, centred_,
+                              nb::bytes(bytes.data(), bytes.size()));
+    }
+
+    void restore(nb::bytes state) {
+        tcboost::Archive archive(state.c_str(), state.size());
+        master_.visit(archive);
+    }
+
+   private:
+    tcboost::Vector s_;
+    nb::object on_margins_;
+    bool centred_;
+    tcboost::Master<T> master_;
+};
+
+double minimise_along(Reals s, nb::object on_margins, bool centred, Reals z, Reals zd,
+                      double t_max) {
+    if (s.shape(0) != z.shape(0) || s.shape(0) != zd.shape(0))
+        throw std::invalid_argument("s, z and zd differ in their length");
+    const tcboost::SmoothLoss loss = as_loss(on_margins, centred);
+    return tcboost::minimise_along(loss.on_margins(as_vector(s)), loss.centred, as_vector(z),
+                                   as_vector(zd), t_max);
+}
+
+nb::object solve_simplex_qp(nb::ndarray<const double, nb::ndim<2>, nb::c_contig> H, Reals g,
+                            double theta, Reals w) {
+    const std::size_t q = g.shape(0);
+    if (H.shape(0) != q || H.shape(1) != q || w.shape(0) != q)
+        throw std::invalid_argument("H, g and w differ in their size");
+    tcboost::Cholesky free(q);
+    tcboost::Vector d;
+    if (!tcboost::solve_simplex_qp(H.data(), q, as_vector(g), theta, as_vector(w), free, d))
+        return nb::none();
+    return as_array(std::move(d));
+}
+
 NB_MODULE(_core, m) {
     m.doc() = "Kernels of tcboost: stateless functions on arrays.";
     const auto def = [&m](auto function, auto rows) {
@@ -232,4 +375,37 @@ NB_MODULE(_core, m) {
           nb::arg("rho").noconvert(), nb::arg("n_threads"), "z += coefficient rho.");
     m.def("pairwise_wrong", &pairwise_wrong, nb::arg("z").noconvert(),
           nb::arg("y").noconvert(), nb::arg("n_threads"), "Which rows are misclassified.");
+    auto master = [&m](auto type, const char* text) {
+        m.def("solve_master", &solve_master<decltype(type)>, nb::arg("P").noconvert(),
+              nb::arg("s"), nb::arg("on_margins").none(), nb::arg("centred"), nb::arg("theta"),
+              nb::arg("w"), nb::arg("tol"), nb::arg("max_iter"), text);
+    };
+    master(std::int8_t{}, "Solve a restricted master: w, z, u, r, loss, gap, n_iter, optimal.");
+    master(std::int16_t{}, "");
+    master(double{}, "");
+    auto growing = [&m](auto type, const char* name) {
+        using M = Master<decltype(type)>;
+        nb::class_<M>(m, name, "A restricted master that grows; see cpp/master.hpp.")
+            .def(nb::init<Reals, nb::object, bool>(), nb::arg("s"), nb::arg("on_margins").none(),
+                 nb::arg("centred"))
+            .def("add", &M::add, nb::arg("column").noconvert())
+            .def("keep", &M::keep, nb::arg("kept"))
+            .def("solve", &M::solve, nb::arg("theta"), nb::arg("w"), nb::arg("tol"),
+                 nb::arg("max_iter"))
+            .def("__getstate__", &M::state)
+            .def("__setstate__",
+                 [](M& self, nb::tuple state) {
+                     new (&self) M(nb::cast<Reals>(state[0]), state[1], nb::cast<bool>(state[2]));
+                     self.restore(nb::cast<nb::bytes>(state[3]));
+                 })
+            .def("__deepcopy__", [](const M& self, nb::object) { return M(self); });
+    };
+    growing(std::int8_t{}, "Master8");
+    growing(std::int16_t{}, "Master16");
+    growing(double{}, "MasterFloat");
+    m.def("minimise_along", &minimise_along, nb::arg("s"), nb::arg("on_margins").none(),
+          nb::arg("centred"), nb::arg("z"), nb::arg("zd"), nb::arg("t_max"),
+          "The t in (0, t_max] of least loss at z + t zd.");
+    m.def("solve_simplex_qp", &solve_simplex_qp, nb::arg("H"), nb::arg("g"), nb::arg("theta"),
+          nb::arg("w"), "The step of a Newton model; None if H is not positive definite.");
 }

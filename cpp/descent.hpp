@@ -60,6 +60,15 @@ TCBOOST_WIDE inline void multiply(const double* x, const double* y, double* out,
     for (std::size_t i = 0; i < n; ++i) out[i] = x[i] * y[i];
 }
 
+// y += sum over k < 4 of a[k * stride] x[k]
+TCBOOST_WIDE inline void add4(const double* a, std::size_t stride, const double* const* x,
+                              double* y, std::size_t n) {
+    const double a0 = a[0], a1 = a[stride], a2 = a[2 * stride], a3 = a[3 * stride];
+    const double *x0 = x[0], *x1 = x[1], *x2 = x[2], *x3 = x[3];
+    for (std::size_t i = 0; i < n; ++i)
+        y[i] += (a0 * x0[i] + a1 * x1[i]) + (a2 * x2[i] + a3 * x3[i]);
+}
+
 // E *= up + tilt h, and add it to sum
 TCBOOST_WIDE inline void grow(double up, double tilt, const double* h, double* E, double* sum,
                               std::size_t n) {
@@ -127,14 +136,13 @@ class Weights {
         }
     }
 
-    // The scores F move by h step, h being the hypothesis that `gradient` saw last.
-    void move(const double* step, double* F) {
+    // The scores move by h step, h being the hypothesis that `gradient` saw last.
+    void move(const double* step) {
         const std::size_t n = r_.n;
         std::fill(sum_.begin(), sum_.end(), 0.0);
         for (std::size_t c = 0; c < r_.n_classes; ++c) {
             const double up = std::cosh(step[c]), tilt = std::sinh(step[c]);
             grow(up, tilt, h_.data(), &E_[c * n], sum_.data(), n);
-            add(step[c], h_.data(), F + c * n, n);
             if (r_.exponential)
                 for (std::size_t i = r_.start[c]; i < std::size_t(r_.start[c + 1]); ++i)
                     scale_[i] /= up + tilt * h_[i];
@@ -308,7 +316,7 @@ class Descent {
     Descent(const ScoredRows& rows, const std::int8_t* H, std::size_t t, Steps steps, double* F,
             double theta, double price)
         : rows_(rows), H_(H), t_(t), steps_(steps), F_(F), theta_(theta), price_(price),
-          weights_(rows), n_free_(std::min(t, steps.n_free())),
+          weights_(rows), n_free_(std::min(t, steps.n_free())), moved_(t * rows.n_classes),
           g_(rows.n_classes), d_(rows.n_classes), Q_(rows.n_classes * rows.n_classes) {}
 
     double run(double tol, int max_sweeps) {
@@ -351,6 +359,7 @@ class Descent {
             // The multiplier of the budget: the edge that the coefficients have on average.
             const double lambda = spent ? std::max(price_, slope / theta_) : price_;
             one_sweep(lambda, sweep % 2 == 0);
+            bring_up_scores();
             size = used();
             spent = size > theta_ || (spent && lambda > price_ && size > 0);
             if (spent) {  // back to where the budget is used up
@@ -370,7 +379,7 @@ class Descent {
     double theta_, price_, damping_ = 1, edge_ = INFINITY;
     Weights weights_;
     std::size_t n_free_;
-    std::vector<double> g_, d_, Q_;
+    std::vector<double> moved_, g_, d_, Q_;  // moved: the steps since F was last brought up
 
     double used() const {
         double sum = 0;
@@ -417,7 +426,33 @@ class Descent {
         }
         if (range < 1e-14) return;
         steps_.take(j, d_.data());
-        weights_.move(d_.data(), F_);
+        add(1.0, d_.data(), &moved_[j * rows_.n_classes], rows_.n_classes);
+        weights_.move(d_.data());
+    }
+
+    // F += sum_j h_j moved_j: at the end of a sweep, four hypotheses at once and in blocks of rows
+    // that stay in the nearest cache, that takes a sixth less than step by step (satimage).
+    void bring_up_scores() {
+        constexpr std::size_t block = 256;
+        const std::size_t n = rows_.n, C = rows_.n_classes;
+        std::vector<std::size_t> steps;
+        for (std::size_t j = 0; j < t_; ++j)
+            if (dot(&moved_[j * C], &moved_[j * C], C) > 0) steps.push_back(j);
+        std::vector<double> h(4 * block), a(4 * C);
+        const double* x[4] = {&h[0], &h[block], &h[2 * block], &h[3 * block]};
+        for (std::size_t i = 0; i < n; i += block) {
+            const std::size_t count = std::min(block, n - i);
+            for (std::size_t k = 0; k < steps.size(); k += 4) {
+                std::fill(a.begin(), a.end(), 0.0);
+                for (std::size_t q = 0; q < std::min<std::size_t>(4, steps.size() - k); ++q) {
+                    const std::size_t j = steps[k + q];
+                    widen(H_ + j * n + i, &h[q * block], count);
+                    std::copy_n(&moved_[j * C], C, &a[q * C]);
+                }
+                for (std::size_t c = 0; c < C; ++c) add4(&a[c], C, x, F_ + c * n + i, count);
+            }
+        }
+        std::fill(moved_.begin(), moved_.end(), 0.0);
     }
 };
 

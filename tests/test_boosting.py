@@ -289,3 +289,10 @@ def test_an_error_of_zero_is_bounded_and_one_half_ends_the_run():
         0.0,
         pytest.approx(0.0, abs=1e-12),
     )
+
+
+@pytest.mark.parametrize("corrective", [{}, {"theta": 4.0, "tol": 1e-6}])
+def test_stumps_leave_the_features_where_they_are(corrective):
+    rows = problem(0, 3)
+    run(rows, LearnedCode, Pairwise(3), T, **corrective)
+    assert "X" not in vars(rows)  # no copy was made

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
-from sklearn.datasets import load_iris, load_wine
+from sklearn.datasets import load_digits, load_iris, load_wine
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.feature_selection import SelectFromModel
 from sklearn.linear_model import Ridge
@@ -97,6 +97,33 @@ def test_stagewise_theta_is_the_sum_of_the_stage_wise_coefficients(cls):
     other = stage_wise(max_iter=20, random_state=3).fit(*IRIS)
     assert model.theta_ == other.estimator_weights_.sum() == other.theta_
     assert cls is MultiBoostHinge or model.history_["loss"][-1] <= other.history_["loss"][-1]
+
+
+@pytest.mark.parametrize("coding", ["ecoc", "learned", "random"])
+@pytest.mark.parametrize("rounds", [10, 60])
+def test_a_growing_theta_is_what_the_stage_wise_run_has_spent(coding, rounds):
+    """Below the stage-wise loss all the way, with the same sum of coefficients."""
+    X, y = load_digits(return_X_y=True) if rounds == 10 else IRIS
+    X, y = X[::4], y[::4]
+    fixed = coding == "ecoc"
+    other = (AdaBoostMO if fixed else AdaBoostECC)(coding, rounds, random_state=3).fit(X, y)
+    cls = MultiBoostMO if fixed else MultiBoostECC
+    model = cls(coding, "growing", rounds, random_state=3).fit(X, y)
+    spent = np.cumsum(other.estimator_weights_)
+    assert model.theta_ == other.theta_
+    # Where a budget is optimal without a new column the next one is taken at once.
+    assert model.n_iter_ == rounds or model.certificate_.gap <= model.tol
+    ours, theirs = model.history_["loss"], other.history_["loss"]
+    n = min(len(ours), len(theirs))
+    assert (ours[:n] <= theirs[:n] + 1e-12).all()
+    assert ours[-1] < theirs[-1]
+    if rounds == 10:
+        used = [w.sum() for w in model.history_["weights"]]
+        assert (used <= spent * (1 + 1e-12)).all()
+    # The certificate is for the last budget: a run with all of it can be no better than that.
+    best = cls(coding, model.theta_, 100, random_state=3).fit(X, y)
+    assert model.certificate_.dual <= best.certificate_.primal
+    assert model.certificate_.gap >= model.certificate_.primal - best.certificate_.primal
 
 
 def test_two_classes_reduce_to_binary_adaboost():

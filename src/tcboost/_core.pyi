@@ -1,3 +1,6 @@
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -77,3 +80,60 @@ def table_rows(
     n_threads: int,
 ) -> NDArray[np.int8]:
     """The row of the table for each cell."""
+
+NativeSolution = tuple[
+    NDArray[np.float64],
+    NDArray[np.float64],
+    NDArray[np.float64],
+    float,
+    float,
+    float,
+    int,
+    bool,
+]
+
+class _Master:
+    """A restricted master that grows; see cpp/master.hpp."""
+
+    def __init__(
+        self,
+        s: NDArray[np.float64],
+        on_margins: Callable[[NDArray[np.float64]], Any] | None,
+        centred: bool,
+    ) -> None: ...
+    def add(self, column: NDArray[Any]) -> None: ...
+    def keep(self, kept: NDArray[np.bool_]) -> None: ...
+    def solve(
+        self, theta: float, w: NDArray[np.float64], tol: float, max_iter: int
+    ) -> NativeSolution: ...
+
+class Master8(_Master): ...
+class Master16(_Master): ...
+class MasterFloat(_Master): ...
+
+def solve_master(
+    P: NDArray[Any],
+    s: NDArray[np.float64],
+    on_margins: Callable[[NDArray[np.float64]], Any] | None,
+    centred: bool,
+    theta: float,
+    w: NDArray[np.float64],
+    tol: float,
+    max_iter: int,
+) -> NativeSolution:
+    """Solve a restricted master: w, z, u, r, loss, gap, n_iter, optimal."""
+
+def minimise_along(
+    s: NDArray[np.float64],
+    on_margins: Callable[[NDArray[np.float64]], Any] | None,
+    centred: bool,
+    z: NDArray[np.float64],
+    zd: NDArray[np.float64],
+    t_max: float,
+) -> float:
+    """The t in (0, t_max] of least loss at z + t zd."""
+
+def solve_simplex_qp(
+    H: NDArray[np.float64], g: NDArray[np.float64], theta: float, w: NDArray[np.float64]
+) -> NDArray[np.float64] | None:
+    """The step of a Newton model; None if H is not positive definite."""

@@ -15,16 +15,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .certificate import Certificate, Certifier, certificate
-from .columns import Chooser, Priced, Wanted
+from .columns import INTERCEPT, Chooser, Priced, Wanted
 from .correctors import BallCorrective, Budget, Corrector, TotallyCorrective, lengths
 from .losses import DualWeights, Loss
 from .margins import Margin, Pairwise
 from .model.ensemble import Ensemble
 from .oracles import Column, MulticlassOracle, Oracle, Prices
-from .oracles.stump import CONSTANT, StumpOracle
+from .oracles.stump import StumpOracle
 from .rows.blocks import LocalRows
 
 Vector = NDArray[np.float64]
+
+# Of the gap of the whole class, what the last restricted master may leave at a price: where
+# rounds were too few, to solve it better would prove nothing.
+_POLISHED = 0.3
 
 
 @dataclass(frozen=True)
@@ -42,12 +46,6 @@ class Task:
         if isinstance(self.oracle, StumpOracle) and type(self.margin) is Pairwise:
             return self.oracle.price(self.rows, u, self.rows.y)
         return self.oracle.price(self.rows, self.margin.adjoint(u, self.rows.y))
-
-    def outputs(self, column: Column) -> NDArray[np.int8]:
-        """The outputs of a column on the rows."""
-        if isinstance(self.oracle, StumpOracle):
-            return self.oracle.outputs(self.rows, column)
-        return column.outputs(self.rows.X)
 
     def wrong(self, z: Vector, columns: list[Column], w: Vector) -> NDArray[np.bool_]:
         """Which rows are misclassified: by their margins, or by scores if these do not tell."""
@@ -101,6 +99,7 @@ class Run:
         self.certificate: Certificate
         self.paused: Run | None = None
         self.over = False
+        self.budgets: list[float] = []  # of the rounds to come, where theta is to grow
         self._certifier, self._open = Certifier(), np.inf
         self._u: NDArray[np.int64] | None = None  # the memory of the dual weights
 
@@ -147,19 +146,26 @@ class Run:
                 watched, stop = len(history.edges), watch(self)
             gap = self._open if corrector.budget.price > 0 else self.certificate.gap
             enough = draft * self.certificate.primal
-            done = corrector.done(gap)
+            if self.budgets and not priced.columns and room > 0:  # (3) at this budget only
+                self._grow()
+                history.forget()
+                continue
+            done = corrector.done(gap) and not self.budgets
             if done or gap <= enough or room <= 0 or stop or not priced.columns:  # (3), (6)
-                # Drafts at different prices are compared, so they are polished all the same.
-                settled = done and not (draft and corrector.budget.price > 0)
-                if settled or not corrector.polish(enough) or draft:
+                if corrector.budget.price > 0 and room <= 0 and not draft:
+                    enough = _POLISHED * gap
+                if not corrector.polish(enough, bool(draft)) or draft:
                     break
                 history.forget()
                 continue
-            outputs = [task.outputs(column) for column in priced.columns]
+            if self.budgets:
+                self._grow(solve=False)
+            outputs = task.oracle.outputs(priced.columns)
             if not corrector.update(priced.columns, outputs, dual):
                 break  # after (4), (5)
             columns.extend(priced.columns)
             history.edges.append(priced.edge / dual.scale)
+            del dual, outputs  # as large as the margins; the next ones need the room
         self.over = True
         if task.oracle.exact and not draft:
             unused = tuple(int(d) for d in np.flatnonzero(self._unused(dual.scale)))
@@ -175,7 +181,9 @@ class Run:
         """
         task, budget = self.task, self.corrector.budget
         prices, bounds = self._priced
-        best = prices.best_of_features(task.chooser.measure, task.rows.X.shape[1]) / scale
+        best = (
+            prices.best_of_features(task.chooser.measure, len(task.rows.binning.cuts)) / scale
+        )
         near = (
             task.chooser.slope
             * task.loss.spread(task.margin)
@@ -212,6 +220,11 @@ class Run:
         if self.columns:  # the first entry is for the columns that stay
             self.history.edges.append(np.nan)
         self.corrector.set_budget(budget)
+
+    def _grow(self, solve: bool = True) -> None:
+        """Take the budget of the next round."""
+        assert isinstance(self.corrector, TotallyCorrective)
+        self.corrector.set_budget(Budget(self.budgets.pop(0)), solve)
 
     def _price(self, limit: int) -> tuple[DualWeights, Vector, Priced]:
         """Step (2), and the certificate at the present coefficients.
@@ -253,11 +266,12 @@ class Run:
         theta = corrector.theta
         primal = dual.loss + float((budget.ridges(w) * w * w).sum()) / 2.0
         if budget.intercept > 0:  # at its best
-            a0 = prices.vectors([Column((CONSTANT,))])[0] / scale
+            a0 = prices.vectors([INTERCEPT])[0] / scale
             offset -= float(a0 @ a0) / (2.0 * budget.intercept)
-        self.certificate = self._certificate(primal, theta, offset - budget.gain(bounds, theta))
+        gain = budget.gain(bounds, theta)
+        self.certificate = self._certificate(primal, theta, offset - gain)
         self._priced = prices, bounds
-        self._open = primal - offset + budget.gain(bounds, theta)
+        self._open = primal - offset + gain
         if budget.price > 0:
             # That is for the theta in use. To go on or not is a matter of the price: the best
             # coefficients cost no more than all of the loss.
@@ -321,11 +335,14 @@ class History:
 
     def forget(self) -> None:
         """The last round is to be recorded anew."""
-        self._rounds.pop()
-        self._inner_products.pop()
-        self.weights.pop()
-        self.certificates.pop()
-        del self.validation_loss[len(self) :]
+        for entries in (
+            self._rounds,
+            self._inner_products,
+            self.weights,
+            self.certificates,
+            self.validation_loss,
+        ):
+            del entries[-1:]
 
     def arrays(self) -> dict[str, Any]:
         """One array a quantity; inner products and weights are lists of growing arrays."""

@@ -24,6 +24,8 @@ Vector = NDArray[np.float64]
 # oracle is not exact and every draw costs a fit, before the run ends).
 _MAX_DRAWS, _MAX_FITS = 256, 16
 
+INTERCEPT = Column((CONSTANT,))
+
 
 @dataclass(frozen=True)
 class Priced:
@@ -188,14 +190,14 @@ class VectorCode:
 
         Beyond the first only those that are at least half as far above the floor.
         """
-        (constant,) = lengths(prices.vectors([Column((CONSTANT,))]))
+        (constant,) = lengths(prices.vectors([INTERCEPT]))
         if wanted.intercept and not wanted.taken:
-            return Priced((Column((CONSTANT,)),), float(constant), prices.lengths)
+            return Priced((INTERCEPT,), float(constant), prices.lengths)
         found = prices.vector(wanted.taken, wanted.limit)
         edge = found[0][1]
         new = all(c.hypotheses[0] != CONSTANT for c in wanted.taken)
         if new and constant > wanted.floor and edge - constant <= wanted.slack:
-            return Priced((Column((CONSTANT,)),), float(constant), prices.lengths)
+            return Priced((INTERCEPT,), float(constant), prices.lengths)
         level = wanted.floor + 0.5 * max(0.0, edge - wanted.floor)
         columns = tuple(Column((h,)) for h, e in found if e > wanted.floor and e >= level)
         return Priced(columns, edge, prices.lengths)

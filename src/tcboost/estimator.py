@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from copy import copy
 from dataclasses import replace
+from functools import cache
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -56,13 +57,19 @@ from .theta import (
     choose_level,
     choose_theta,
     price_at,
-    stagewise_theta,
+    stagewise_sums,
 )
 
 Vector = NDArray[np.float64]
 
 _WEAK_LEARNERS = {"stump", "product", "lda"}
 _PATH_TOL = 3e-2  # of the fits that only serve to choose theta
+
+
+@cache
+def _libraries() -> ThreadpoolController:
+    """Looked up once, for 4 to 20 ms: the BLAS of NumPy and SciPy are there from the start."""
+    return ThreadpoolController()
 
 
 def _has_probabilities(estimator: Any) -> bool:
@@ -170,7 +177,7 @@ class BoostingClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     @staticmethod
     def _one_blas_thread() -> Any:
         """One thread in the linear algebra, so that a result never depends on their number."""
-        return ThreadpoolController().limit(limits=1, user_api="blas")
+        return _libraries().limit(limits=1, user_api="blas")
 
     def _rows(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> LocalRows:
         """Validated data, in canonical order; sets `classes_`."""
@@ -205,7 +212,8 @@ class BoostingClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         counts = raw.max() <= 2**53 and (raw == np.rint(raw)).all()
         even = raw / raw.max()
         size = float(raw.sum()) if counts else float(even.sum() ** 2 / (even @ even))
-        return LocalRows(X[kept], labels, weight, self.max_bins, self.n_jobs, size)
+        X = X if kept.all() else X[kept]
+        return LocalRows(X, labels, weight, self.max_bins, self.n_jobs, size)
 
     def _go_on(self, rows: LocalRows, watch: Callable[[Run], bool]) -> Run:
         """The run of the last fit with more rounds, or a first one, kept to be gone on with."""
@@ -273,9 +281,10 @@ class BoostingClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
                 task.margin, rows.y, rows.weight, task.loss, pseudo_loss, rows.n_threads
             )
             return Run(task, corrector, self.verbose, held_out)
-        theta = self.theta
-        if theta == "stagewise":
-            theta = stagewise_theta(self._task(rows, seed), self.max_iter)
+        theta, sums = self.theta, []
+        if theta in ("stagewise", "growing"):
+            sums = stagewise_sums(self._task(rows, seed), self.max_iter)
+            theta = sums[-1]
         elif theta == "auto" and self.loss == "multinomial":
             choice = self.theta_choice_ = self._choose_level(rows, seed)
             self.probability_scale_ = choice.scale
@@ -288,7 +297,9 @@ class BoostingClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             choice = self.theta_choice_ = self._choose_theta(rows, seed, search)
             theta, self.probability_scale_ = choice.theta, choice.scale
         budget = self._budget(float(theta))
-        return self._start(rows, seed, budget, self.tol, self.verbose, held_out)
+        run = self._start(rows, seed, budget, self.tol, self.verbose, held_out)
+        run.budgets = sums if self.theta == "growing" else []
+        return run
 
     def _choose_theta(self, rows: LocalRows, seed: int, search: Search) -> Choice:
         tol = max(self.tol, _PATH_TOL) if search.share_columns else self.tol

@@ -326,4 +326,5 @@ def _bits(e: Vector) -> int:
 
 
 def _integers(e: Vector, bits: int) -> NDArray[np.int64]:
-    return np.rint(np.ldexp(e, bits)).astype(np.int64)
+    scaled = e * 2.0**bits
+    return np.rint(scaled, out=scaled).astype(np.int64)

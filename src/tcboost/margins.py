@@ -88,21 +88,24 @@ class Pairwise:
     def __init__(self, n_classes: int) -> None:
         self.width, self.n_outputs, self.per_score = n_classes - 1, n_classes, 1.0
         self.spread = 2.0
-        classes = np.arange(n_classes)
-        self._others = np.array([np.delete(classes, c) for c in classes])
+
+    def _below(self, y: Labels) -> NDArray[np.bool_]:
+        """Which margins are about a class c < y; margin k is about the class k or k + 1."""
+        return np.arange(self.width) < y[:, None]
 
     def apply(self, outputs: NDArray[Any], y: Labels, n_threads: int = 1) -> NDArray[Any]:
         """Margins (rows, classes - 1)."""
         if outputs.dtype == np.int8:
             return pairwise_margins(np.ascontiguousarray(outputs), y, n_threads)
-        own = np.take_along_axis(outputs, y[:, None], axis=1)
-        return own - np.take_along_axis(outputs, self._others[y], axis=1)
+        own = outputs[np.arange(len(y)), y][:, None]
+        return own - np.where(self._below(y), outputs[:, :-1], outputs[:, 1:])
 
     def adjoint(self, u: NDArray[Any], y: Labels) -> NDArray[Any]:
         """``V_ic = [c = y_i] sum_c' u_ic' - u_ic``; every row of V sums to zero."""
-        V = np.empty((len(y), self.width + 1), dtype=u.dtype)
-        np.put_along_axis(V, self._others[y], -u, axis=1)
-        np.put_along_axis(V, y[:, None], u.sum(axis=1, keepdims=True), axis=1)
+        V, below = np.zeros((len(y), self.width + 1), dtype=u.dtype), self._below(y)
+        np.negative(u, out=V[:, :-1], where=below)
+        np.negative(u, out=V[:, 1:], where=~below)
+        V[np.arange(len(y)), y] = u.sum(axis=1)
         return V
 
     def scores(self, outputs: NDArray[Any]) -> NDArray[Any]:

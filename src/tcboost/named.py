@@ -17,7 +17,10 @@ _ANY_CODE: dict[str, list[Any]] = {
 }
 _LOSS: dict[str, list[Any]] = {"loss": [StrOptions(set(SMOOTH))]}
 _BUDGET: dict[str, list[Any]] = {
-    "theta": [StrOptions({"stagewise", "cv"}), Interval(Real, 0, np.inf, closed="neither")],
+    "theta": [
+        StrOptions({"stagewise", "growing", "cv"}),
+        Interval(Real, 0, np.inf, closed="neither"),
+    ],
     "tol": [Interval(Real, 0, np.inf, closed="neither")],
 }
 
@@ -208,9 +211,11 @@ class MultiBoostMO(BoostingClassifier):
     coding : {"ecoc", "ovr"} or array-like of shape (n_classes, L), default="ecoc"
         The coding matrix M of -1 and +1: error-correcting (exhaustive for up to 7 classes),
         one-versus-rest, or your own.
-    theta : float, "stagewise" or "cv", default="stagewise"
+    theta : float, "stagewise", "growing" or "cv", default="stagewise"
         The budget of the coefficients. "stagewise" runs AdaBoost.MO first, for as many rounds,
-        and takes the sum of its coefficients. "cv" takes the lowest error of a five-fold cross
+        and takes the sum of its coefficients. "growing" ends with that sum, but round t has
+        what AdaBoost.MO has spent after t rounds: with few rounds the loss is lower, since
+        the first columns do not take it all. "cv" takes the lowest error of a five-fold cross
         validation over the paper's 16 budgets, 2 to 200; `theta_choice_` has the table.
     max_iter : int, default=100
         The number of rounds T, at the most.
@@ -281,9 +286,11 @@ class MultiBoostECC(BoostingClassifier):
         A code column drawn in each round, as in the paper, or the one that together with its
         stump has the largest edge of all. With a coding matrix, as in `MultiBoostMO`, a round
         adds a hypothesis for each bit: the mixture of MO and ECC at the end of Sec. III-D.
-    theta : float, "stagewise" or "cv", default="stagewise"
+    theta : float, "stagewise", "growing" or "cv", default="stagewise"
         The budget of the coefficients. "stagewise" runs AdaBoost.ECC first, for as many rounds,
-        and takes the sum of its coefficients. "cv" takes the lowest error of a five-fold cross
+        and takes the sum of its coefficients. "growing" ends with that sum, but round t has
+        what AdaBoost.ECC has spent after t rounds: with few rounds the loss is lower, since
+        the first columns do not take it all. "cv" takes the lowest error of a five-fold cross
         validation over the paper's 16 budgets, 2 to 200; `theta_choice_` has the table.
     max_iter : int, default=100
         The number of rounds T, at the most.
@@ -352,10 +359,10 @@ class MultiBoostHinge(BoostingClassifier):
     ----------
     coding : {"ecoc", "ovr"} or array-like of shape (n_classes, L), default="ecoc"
         The coding matrix M of -1 and +1, as in `MultiBoostMO`.
-    theta : float, "stagewise" or "cv", default="stagewise"
+    theta : float, "stagewise", "growing" or "cv", default="stagewise"
         The budget of the coefficients. The hinge loss has no stage-wise algorithm: "stagewise"
         takes the sum of the coefficients of ``AdaBoostECC`` with the same code and as many
-        rounds, whose margins are the same. "cv" is that of `MultiBoostMO`.
+        rounds, whose margins are the same. "growing" and "cv" are as in `MultiBoostMO`.
     max_iter : int, default=100
         The number of rounds T, at the most.
     tol : float, default=1e-4

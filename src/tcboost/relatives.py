@@ -113,7 +113,7 @@ class MultiBoostSAMME(_Multiclass):
 
     Parameters
     ----------
-    theta : float, "stagewise" or "cv", default="stagewise"
+    theta : float, "stagewise", "growing" or "cv", default="stagewise"
         The budget of the coefficients: a number, the sum of those of `AdaBoostSAMME` after as
         many rounds, or as in `MultiBoostMO`.
     max_iter : int, default=100

@@ -31,16 +31,18 @@ _DRAFT = 0.3
 _PATH_DRAFT = 1e-3  # the same for a path of budgets, whose tolerance is loose already
 
 
-def stagewise_theta(task: Task, max_iter: int) -> float:
-    """The sum of the coefficients of the stage-wise algorithm on the same data (Sec. IV).
+def stagewise_sums(task: Task, max_iter: int) -> list[float]:
+    """Sums of the coefficients of the stage-wise algorithm on the same data, after each round.
 
-    A loss without one, the hinge, takes that of the exponential loss of the same margins.
+    The last one is the budget of Sec. IV. A loss without one, the hinge, takes those of the
+    exponential loss of the same margins.
     """
     loss = task.loss if isinstance(task.loss, SmoothLoss) else SMOOTH["exponential"]
     corrector = StageWise(
         task.margin, task.rows.y, task.rows.weight, loss, n_threads=task.rows.n_threads
     )
-    return float(Run(replace(task, loss=loss), corrector).boost(max_iter).w.sum())
+    w = Run(replace(task, loss=loss), corrector).boost(max_iter).w
+    return [*np.cumsum(w)[:-1].tolist(), float(w.sum())]
 
 
 @dataclass(frozen=True)

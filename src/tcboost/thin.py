@@ -9,6 +9,7 @@ columns cost the same.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, replace
@@ -18,6 +19,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.dummy import DummyRegressor
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import assert_all_finite, get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -158,6 +160,13 @@ class Thinning:
         model.estimator_weights_, model.n_iter_, model.history_ = best.w[kept], len(kept), {}
         model.theta_, model.probability_scale_ = theta, probability_scale
         model.certificate_ = certificate(best.log_loss, best.dual, theta, self._of, "log-loss")
+        if model.certificate_.gap > 1e-6:
+            warnings.warn(
+                f"with theta={theta:g} double precision proves a gap of "
+                f"{model.certificate_.gap:.2g} only, not 1e-6",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
         return model
 
 

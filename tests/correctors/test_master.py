@@ -10,9 +10,10 @@ from hypothesis.extra.numpy import arrays
 from scipy.optimize import linprog
 from scipy.special import logsumexp, rel_entr
 
-from reference import programs
+from reference import newton, programs
 from tcboost import solve_master
 from tcboost.correctors import master as master_module
+from tcboost.losses import SMOOTH, Logistic
 
 SMALL = ["wine-mo-50", "wine-mo-100-hard", "vehicle-ecc-200", "vehicle-ecc-200-hard"]
 LARGE = ["svmguide4-mo-100", "thyroid-mo-200", "thyroid-ecc-300", "dna-ecc-400"]
@@ -167,6 +168,68 @@ def test_agrees_with_a_conic_solver(seed):
     assert solution.log_loss == pytest.approx(reference.loss + shift, abs=1e-6)
     assert solution.log_loss - (reference.loss + shift) <= solution.gap + 1e-9
     assert solution.dual <= reference.loss + shift + 1e-9
+
+
+# The NumPy twin of the native solver.
+
+
+@pytest.mark.parametrize("loss", sorted(SMOOTH))
+@pytest.mark.parametrize("seed", range(10))
+def test_agrees_with_the_twin(seed, loss):
+    P, theta, s = random_problem(seed)
+    s = np.ones(len(P)) if s is None else s
+    native = solve_master(P, theta, sample_weight=s, tol=1e-9, loss=loss)
+    twin = newton.Master(P, s, SMOOTH[loss]).solve(theta, np.zeros(P.shape[1]), 1e-9)
+    assert native.status == twin.status == "optimal"
+    assert abs(native.log_loss - twin.log_loss) <= native.gap + twin.gap + 1e-13 * theta
+
+
+@pytest.mark.parametrize("frozen", SMALL, indirect=True)
+def test_frozen_agrees_with_the_twin(frozen):
+    rho, theta, *_ = frozen
+    native = solve_master(rho, theta)
+    twin = newton.Master(rho, np.ones(len(rho)), SMOOTH["exponential"])
+    other = twin.solve(theta, np.zeros(rho.shape[1]), 1e-6)
+    assert abs(native.log_loss - other.log_loss) <= native.gap + other.gap
+    np.testing.assert_allclose(native.u, other.u, atol=1e-4)
+
+
+def test_equal_rows_and_columns_are_taken_together_rightly():
+    """Rows and columns that differ in one place only must stay apart."""
+    rng = np.random.default_rng(3)
+    P = np.repeat(rng.choice([-1, 1], (30, 6)), 4, axis=0)[:, [0, 1, 2, 3, 4, 5, 0, 1, 2, 0]]
+    P[::7, 8] *= -1
+    s = rng.random(len(P))
+    w0 = rng.random(P.shape[1])
+    for start in (None, w0):
+        assert_solved(P, 4.0, solve_master(P, 4.0, w0=start, sample_weight=s), s)
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.int16, np.float64])
+def test_a_solve_repeats_to_the_bit(kind):
+    P = np.random.default_rng(4).choice([-2, 0, 2], (300, 40)).astype(kind)
+    first, again = solve_master(P, 9.0), solve_master(P.copy(order="F"), 9.0)
+    np.testing.assert_array_equal(first.w, again.w)
+    np.testing.assert_array_equal(first.u, again.u)
+    small = solve_master(P.astype(np.int8), 9.0)
+    np.testing.assert_array_equal(first.w, small.w)
+
+
+def test_numbers_beyond_a_byte():
+    """int16 in the core, or float64."""
+    P = np.random.default_rng(4).integers(-300, 300, (60, 8))
+    for scale, theta in ((1, 0.05), (1000, 5e-5)):
+        assert_solved(P * scale, theta, solve_master(P * scale, theta))
+
+
+def test_an_error_in_a_loss_of_python_is_raised(monkeypatch):
+    class Broken(Logistic):
+        def phi(self, z):
+            raise RuntimeError("no value")
+
+    monkeypatch.setitem(SMOOTH, "broken", Broken())
+    with pytest.raises(RuntimeError, match="no value"):
+        solve_master([[1.0, -1.0], [1.0, 1.0]], 1.0, loss="broken")
 
 
 # Problems whose solution is known.

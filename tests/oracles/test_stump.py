@@ -227,6 +227,9 @@ def test_every_candidate_says_on_raw_values_what_its_row_says(missing, max_bins)
             stump = oracle.stump(j, sign)
             assert stump.candidate == j
             h = stump.predict(rows.X)
+            (found,) = oracle.outputs([Column((stump,))])
+            assert h.dtype == found.dtype
+            np.testing.assert_array_equal(found[:, 0], h)
             assert h.dtype == np.int8
             assert set(h.tolist()) <= {-1, 1}
             assert [kernels.edge(h, v) for v in V.T] == (sign * table[j]).tolist()
@@ -247,7 +250,9 @@ def test_edges_of_coded_columns(missing):
     V = random_V(99, len(rows), 4, largest=2**40)
     edges = oracle.price(rows, V).edges(columns)
     assert edges.dtype == float
-    assert edges.tolist() == [(V * c.outputs(rows.X)).sum() for c in columns]
+    outputs = [c.outputs(rows.X) for c in columns]
+    assert edges.tolist() == [(V * o).sum() for o in outputs]
+    np.testing.assert_array_equal(oracle.outputs(columns), outputs)  # from bins, and values
     assert len(set(edges.tolist())) > 3
 
 
@@ -261,7 +266,9 @@ def test_edges_of_columns_with_a_stump_for_each_bit(missing):
         columns.append(Column(tuple(stump for stump, _ in found)))
     V = random_V(99, len(rows), 4, largest=2**40)
     prices = oracle.price(rows, V)
-    assert prices.edges(columns).tolist() == [(V * c.outputs(rows.X)).sum() for c in columns]
+    outputs = [c.outputs(rows.X) for c in columns]
+    assert prices.edges(columns).tolist() == [(V * o).sum() for o in outputs]
+    np.testing.assert_array_equal(oracle.outputs(columns), outputs)
     assert prices.edges(columns[2:3]).tolist() == prices.edges(columns)[2:3].tolist()
     best = prices.best(None)
     top = prices.edges([Column(tuple(stump for stump, _ in best))])

@@ -17,7 +17,7 @@ def column(*values):
 
 def fit(X, max_bins="auto", weight=None):
     weight = np.ones(len(X)) if weight is None else np.asarray(weight, dtype=float)
-    return fit_binning(X, weight, max_bins)
+    return fit_binning(X.T, weight, max_bins)
 
 
 def assert_same_question(binning, X):

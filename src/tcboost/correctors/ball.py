@@ -54,7 +54,7 @@ class BallCorrective:
         self._F: Vector = np.zeros((n_classes, len(y)))
         self._H = ColumnStore(len(y), np.int8)
         self._codes = np.zeros((0, n_classes), dtype=np.int8)
-        self._gap, self._polished = np.inf, False
+        self._gap, self._target, self._polished = np.inf, 0.0, False
         self.gap = 0.0  # of the restricted master
 
     @property
@@ -67,7 +67,7 @@ class BallCorrective:
     @property
     def solved(self) -> bool:
         """Whether the last restricted master met its tolerance."""
-        return not self._polished or self.gap <= _SHARE * self._tol
+        return not self._polished or self.gap <= self._target
 
     @property
     def theta(self) -> float:
@@ -131,12 +131,14 @@ class BallCorrective:
         self._solve(_SHARE * max(self._tol, gap), 0)
         return True
 
-    def polish(self, gap: float = 0.0) -> bool:
+    def polish(self, gap: float = 0.0, draft: bool = False) -> bool:
         """Solve the last master to the tolerance, or to a gap; False if it was."""
-        tol = _SHARE * max(self._tol, gap)
-        if self._polished or self.gap <= tol or not len(self.w):
+        tol = self._target = _SHARE * max(self._tol, gap)
+        # Drafts at different prices are compared: they are polished though they are done.
+        done = self._gap <= self._tol and not (draft and self.budget.price > 0)
+        if done or self._polished or self.gap <= tol or not len(self.w):
             return False
-        if gap > self._tol:  # no Newton steps for a draft
+        if draft:  # without Newton steps
             self._descend(tol, _DRAFT_SWEEPS)
         else:
             self._solve(tol, _POLISH)

@@ -119,8 +119,11 @@ class Corrector(Protocol):
     ) -> bool:
         """Take in columns with their outputs; False if nothing can be gained from them."""
 
-    def polish(self, gap: float = 0.0) -> bool:
-        """Make good what rounds left loose, down to a gap; False if there is nothing."""
+    def polish(self, gap: float = 0.0, draft: bool = False) -> bool:
+        """Make good what rounds left loose, down to a share of a gap; False if nothing is.
+
+        A draft is not worth much effort.
+        """
 
 
 def lengths(w: Vector) -> Vector:

@@ -19,13 +19,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from highspy import Highs, HighsBasis, HighsBasisStatus, HighsModelStatus, kHighsInf
 from numpy.typing import NDArray
 
 from ..losses import DualWeights, Hinge
 from ..margins import Margin
 from ..oracles import Column
-from .base import Vector
+from .base import ColumnStore, Vector
 from .totally_corrective import TotallyCorrective
 
 _OPTIONS: dict[str, Any] = {
@@ -47,6 +46,7 @@ class LinearProgram(TotallyCorrective):
     ) -> None:
         super().__init__(margin, y, weight, theta, tol)
         self._weight, self._optimal = weight, True
+        self._P = ColumnStore(self.z.size, np.int8)
         self._highs: Any = None
         self._basis: tuple[list[Any], list[Any]] | None = None
 
@@ -72,19 +72,27 @@ class LinearProgram(TotallyCorrective):
             return False
         return super().update(columns, outputs, dual)
 
+    def _add(self, rho: NDArray[Any]) -> None:
+        self._P.append(rho)
+
+    def _keep(self, kept: NDArray[np.bool_]) -> None:
+        self._P.keep(kept)
+
     def _solve(self) -> None:
+        import highspy  # here: it would be a fifth of the time to import tcboost
+
         n, width = self.z.shape
         highs = self._program()
         highs.changeColCost(n * width, self._theta)
         if self._basis is not None:
-            basis = HighsBasis()
+            basis = highspy.HighsBasis()
             new = highs.getNumRow() - len(self._basis[1])
             basis.col_status = self._basis[0]
-            basis.row_status = self._basis[1] + new * [HighsBasisStatus.kBasic]
+            basis.row_status = self._basis[1] + new * [highspy.HighsBasisStatus.kBasic]
             highs.clearSolver()
             highs.setBasis(basis)
         highs.run()
-        self._optimal = highs.getModelStatus() == HighsModelStatus.kOptimal
+        self._optimal = highs.getModelStatus() == highspy.HighsModelStatus.kOptimal
         if not self._optimal:  # the last coefficients stay, and the certificate is for them
             return
         solution, basis = highs.getSolution(), highs.getBasis()
@@ -97,24 +105,26 @@ class LinearProgram(TotallyCorrective):
 
     def _program(self) -> Any:
         """HiGHS with all columns so far. Weights are N s_i, one on average, as in the paper."""
+        import highspy
+
         n, width = self.z.shape
         if self._highs is None:
-            self._highs = highs = Highs()  # type: ignore[no-untyped-call]
+            self._highs = highs = highspy.Highs()  # type: ignore[no-untyped-call]
             for name, value in _OPTIONS.items():
                 highs.setOptionValue(name, value)
             size, own = n * width, n * self._weight
-            upper = np.append(np.repeat(own, width), kHighsInf)
+            upper = np.append(np.repeat(own, width), highspy.kHighsInf)
             highs.addVars(size + 1, np.zeros(size + 1), upper)
             every, ones = np.arange(size + 1, dtype=np.int32), np.ones(size)
             highs.changeColsCost(size + 1, every, np.append(-ones, self._theta))
             if width > 1:
-                below, starts = np.full(n, -kHighsInf), every[:size:width]
+                below, starts = np.full(n, -highspy.kHighsInf), every[:size:width]
                 highs.addRows(n, below, own, size, starts, every[:-1], ones)
         n_caps = n if width > 1 else 0
         for rho in self._P.matrix.T[self._highs.getNumRow() - n_caps :]:
             row = np.append(rho, -1.0)
             used = np.flatnonzero(row).astype(np.int32)
-            self._highs.addRow(-kHighsInf, 0.0, len(used), used, row[used])
+            self._highs.addRow(-highspy.kHighsInf, 0.0, len(used), used, row[used])
         return self._highs
 
     def __getstate__(self) -> dict[str, Any]:

@@ -9,6 +9,7 @@ blocks, one a class, in front.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,10 +18,10 @@ from scipy.linalg import cho_factor, cho_solve
 from ..losses import ScoreLoss
 from .base import Budget, Vector, lengths
 
-_MAX_CG, _CG_TOL = 60, 1e-2
+_MAX_CG, _CG_TOL = 60, 0.1
 _MAX_HALVINGS = 8
 _FAR = 1e100  # no coefficient is as large
-_BLOCK_FLOPS = 5e8  # of the diagonal blocks: more rows than that allows are sampled
+_BLOCK_FLOPS = 2e9  # of the diagonal blocks: more rows than that allows are sampled
 
 
 def newton_step(
@@ -42,11 +43,13 @@ def newton_step(
     Hu, v, size = H[:, used].astype(float), w[used], lengths(w)[used]
     m = None if codes is None else codes[used].astype(float)
 
-    def scores(v: Vector) -> Vector:
-        return Hu @ (v if m is None else v[:, None] * m)
+    rough = Hu.astype(np.float32)  # for the direction, which need not be exact
 
-    def pull(A: Vector) -> Vector:
-        A = Hu.T @ A
+    def scores(v: Vector, H: NDArray[Any] = Hu) -> Vector:
+        return H @ (v if m is None else v[:, None] * m).astype(H.dtype)
+
+    def pull(A: Vector, H: NDArray[Any] = Hu) -> Vector:
+        A = H.T @ A.astype(H.dtype)
         return A if m is None else (m * A).sum(axis=1)
 
     theta, price, ridge = budget.theta, budget.price, budget.ridges(w)[used]
@@ -67,10 +70,10 @@ def newton_step(
     normal = v * (paid / size)[:, None] if m is None else np.ones_like(v)
     bent = multiplier * paid / size  # of the lengths
     hessian = loss.hessian(F, y, weight)
-    blocks = _diagonal_blocks(Hu, m, hessian.diagonal, bent + ridge.ravel())
+    blocks = _diagonal_blocks(rough, m, hessian.diagonal, bent + ridge.ravel())
 
     def curvature(D: Vector) -> Vector:
-        out = pull(hessian.times(scores(D))) + ridge * D
+        out = pull(hessian.times(scores(D, rough)), rough) + ridge * D
         if m is None:
             out += bent[:, None] * (D - normal * (normal * D).sum(axis=1, keepdims=True))
         return out
@@ -102,19 +105,20 @@ def newton_step(
 
 
 def _diagonal_blocks(
-    H: Vector, m: Vector | None, diagonal: Vector, ridge: Vector
+    H: NDArray[Any], m: Vector | None, diagonal: Vector, ridge: Vector
 ) -> Callable[[Vector], Vector]:
     """Division by the blocks of the Hessian that belong to one class, or by their sum."""
     n, t = H.shape
     n_classes = diagonal.shape[1]
     every = 1 + int(n * t * t * n_classes / _BLOCK_FLOPS)
-    H, diagonal = H[::every], every * diagonal[::every]
-    grams = [H.T @ (H * d[:, None]) for d in diagonal.T]
+    H, diagonal = H[::every], np.sqrt(every * diagonal[::every], dtype=H.dtype)
+    halves = (H * d[:, None] for d in diagonal.T)
+    grams: list[Any] = [(A.T @ A).astype(float) for A in halves]  # symmetric: half the work
     if m is not None:
         grams = [sum(np.outer(c, c) * G for c, G in zip(m.T, grams, strict=True))]
     factors = []
     for G in grams:
-        G[np.diag_indices(t)] += ridge + 1e-9 * np.trace(G) / t + 1e-300
+        G[np.diag_indices(t)] += ridge + 1e-6 * np.trace(G) / t + 1e-300  # of single precision
         factors.append(cho_factor(G, overwrite_a=True, check_finite=False))
 
     def divide(R: Vector) -> Vector:

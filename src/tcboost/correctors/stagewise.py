@@ -8,12 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .._core import add_margins, margin_sums
+from .._core import add_margins, margin_sums, minimise_along
 from ..losses import SMOOTH, DualWeights, Exponential, SmoothLoss
 from ..margins import Margin
 from ..oracles import Column
 from .base import Budget, Vector
-from .master import minimise_along
 
 
 class StageWise:
@@ -40,7 +39,7 @@ class StageWise:
     ) -> None:
         self._n_threads = n_threads
         self._margin, self._y, self._loss, self._pseudo_loss = margin, y, loss, pseudo_loss
-        self._s = np.repeat(weight / margin.width, margin.width)
+        self._weight = weight
         self.w: Vector = np.zeros(0)
         self.z: Vector = np.zeros((len(y), margin.width))
         self.smallest_error = max(float(weight.min()) / (2 * margin.width), 1e-10)
@@ -102,17 +101,18 @@ class StageWise:
             self.z += coefficient * rho
         return True
 
-    def polish(self, gap: float = 0.0) -> bool:
+    def polish(self, gap: float = 0.0, draft: bool = False) -> bool:
         """Nothing is ever revised."""
         return False
 
     def _along(self, rho: Vector, size: float) -> float | None:
         """The minimum along rho, no farther than the smallest error allows by the formula."""
-        expand, z, e = self._loss.on_margins(self._s), self.z.ravel(), self.smallest_error
-        if not float(expand(z).u @ rho) > 0:
+        loss, z, e = self._loss, self.z.ravel(), self.smallest_error
+        s = np.repeat(self._weight / self._margin.width, self._margin.width)
+        if not float(loss.on_margins(s)(z).u @ rho) > 0:
             return None
-        t_max = float(np.log((1 - e) / e) / ((self._loss.log_odds or 1.0) * size))
-        return minimise_along(expand, self._loss.centred, z, rho, t_max)
+        t_max = float(np.log((1 - e) / e) / ((loss.log_odds or 1.0) * size))
+        return minimise_along(s, loss.on_margins, loss.centred, z, rho, t_max)
 
 
 class Sums(NamedTuple):

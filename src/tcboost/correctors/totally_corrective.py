@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,10 +11,10 @@ from numpy.typing import NDArray
 from ..losses import SMOOTH, DualWeights, SmoothLoss
 from ..margins import Margin
 from ..oracles import Column
-from .base import Budget, ColumnStore, Vector
+from .base import Budget, Vector
 from .master import Master, MasterSolution
 
-# Of the tolerance on the certificate, what the restricted master may use up.
+# Of the gap that is left, and of the tolerance on it, what the restricted master may use up.
 _MASTER_SHARE = 0.1
 
 
@@ -31,13 +32,14 @@ class TotallyCorrective:
         tol: float,
         loss: SmoothLoss = SMOOTH["exponential"],
     ) -> None:
-        self._margin, self._y, self._loss = margin, y, loss
+        self._margin, self._y = margin, y
         self.w: Vector = np.zeros(0)
         self.z: Vector = np.zeros((len(y), margin.width))
         self._theta, self._asked = theta, tol
         self._s = np.repeat(weight / margin.width, margin.width)
-        self._P = ColumnStore(self.z.size, np.int8 if margin.spread < 128 else np.int16)
+        self._master = Master(self._s, loss)
         self.solution: MasterSolution | None = None
+        self._gap, self._reached = np.inf, 0.0
 
     @property
     def _tol(self) -> float:
@@ -71,14 +73,15 @@ class TotallyCorrective:
     def prune(self) -> NDArray[np.bool_]:
         """Forget columns without weight; return which were kept."""
         kept = self.w > 0
-        self._P.keep(kept)
+        self._keep(kept)
         self.w = self.w[kept]
         return kept
 
-    def set_budget(self, budget: Budget) -> None:
-        """Go on with another budget."""
+    def set_budget(self, budget: Budget, solve: bool = True) -> None:
+        """Go on with another budget, with the next column if not at once."""
         self._theta = budget.theta
-        if len(self.w):
+        self._gap = np.inf
+        if len(self.w) and solve:
             self._solve()
 
     def floor(self, r: float) -> float:
@@ -87,6 +90,7 @@ class TotallyCorrective:
 
     def done(self, gap: float) -> bool:
         """Stop when the certificate is small."""
+        self._gap = gap
         return gap <= self._tol
 
     def update(
@@ -96,17 +100,28 @@ class TotallyCorrective:
         dual: DualWeights,
     ) -> bool:
         """Steps (4) and (5) of Algorithm 3."""
-        self._P.append(self._margin.apply(outputs[0], self._y).ravel())
+        self._add(self._margin.apply(outputs[0], self._y).ravel())
         self.w = np.append(self.w, 0.0)
         self._solve()
         return True
 
-    def polish(self, gap: float = 0.0) -> bool:
-        """Every master is solved to the tolerance."""
-        return False
+    def polish(self, gap: float = 0.0, draft: bool = False) -> bool:
+        """Solve the last master to the tolerance; False if it was."""
+        if self._reached <= _MASTER_SHARE * self._tol:
+            return False
+        self._gap = gap
+        self._solve()
+        return True
+
+    def _add(self, rho: NDArray[Any]) -> None:
+        self._master.add(rho)
+
+    def _keep(self, kept: NDArray[np.bool_]) -> None:
+        self._master.keep(kept)
 
     def _solve(self) -> None:
-        master = Master(self._P.matrix, self._s, self._loss)
-        self.solution = master.solve(self._theta, self.w, _MASTER_SHARE * self._tol)
-        self.w = self.solution.w
-        self.z = master.margins(self.w).reshape(self.z.shape)
+        """To the tolerance, and further once the certificate is near it."""
+        gap = self._gap if np.isfinite(self._gap) else 0.0
+        self._reached = max(_MASTER_SHARE * self._tol, min(_MASTER_SHARE * gap, self._tol))
+        self.solution, z = self._master.solve(self._theta, self.w, self._reached)
+        self.w, self.z = self.solution.w, z.reshape(self.z.shape)

@@ -42,7 +42,11 @@ class Column:
 
     def outputs(self, X: Vector) -> NDArray[np.int8]:
         """The outputs on new rows."""
-        H = np.column_stack([h.predict(X) for h in self.hypotheses])
+        return self.coded([h.predict(X) for h in self.hypotheses])
+
+    def coded(self, predictions: list[NDArray[np.int8]]) -> NDArray[np.int8]:
+        """The outputs that predictions of the hypotheses make."""
+        H = np.column_stack(predictions)
         return H if self.code is None else H * self.code
 
 
@@ -80,3 +84,6 @@ class Oracle(Protocol):
 
     def price(self, rows: LocalRows, V: NDArray[np.int64]) -> Prices:
         """Price the hypotheses under the signed weights V (rows, outputs)."""
+
+    def outputs(self, columns: Sequence[Column]) -> list[NDArray[np.int8]]:
+        """Outputs of columns on the rows that they were found on."""

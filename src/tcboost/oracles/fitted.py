@@ -6,7 +6,7 @@ certificate of a fit with them is infinite.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -76,7 +76,7 @@ class FittedOracle:
         edge = int(v @ h.predict(X).astype(np.int64))
         return (h if edge >= 0 else replace(h, sign=-h.sign)), float(abs(edge))
 
-    def outputs(self, columns: list[Column]) -> list[NDArray[np.int8]]:
+    def outputs(self, columns: Sequence[Column]) -> list[NDArray[np.int8]]:
         """Outputs on the rows; a column is evaluated once."""
         for column in columns:
             known, _ = self._outputs.get(id(column), (None, None))

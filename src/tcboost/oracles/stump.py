@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -46,7 +46,7 @@ class StumpOracle:
     exact = True
 
     def __init__(self, rows: LocalRows) -> None:
-        n_bins = rows.binning.n_bins
+        self._rows, n_bins = rows, rows.binning.n_bins
         offset = np.concatenate([[0], np.cumsum(n_bins)])
         mass = np.maximum(1, np.rint(np.ldexp(rows.weight, 40))).astype(np.int64)
         masses = rows.sum(Block.prefix_sums, mass[:, None])[:, 0]
@@ -97,22 +97,27 @@ class StumpOracle:
         left[~self._missing_right] += sums[self._missing[~self._missing_right]]
         return StumpPrices(self, total - 2 * left)
 
-    def outputs(self, rows: LocalRows, column: Column) -> NDArray[np.int8]:
-        """Those of a column on the rows, by their cells."""
+    def outputs(self, columns: Sequence[Column]) -> list[NDArray[np.int8]]:
+        """From the cells of the rows, one feature at a time."""
+        return [
+            np.hstack([self._outputs(int(j), int(sign), c.code) for j, sign in c.candidates])
+            for c in columns
+        ]
 
-        def of_hypothesis(block: Block, h: Stump, code: NDArray[np.int8]) -> NDArray[np.int8]:
-            bins = block.groups.bins(h.feature)
-            right = bins > self._cut[h.candidate]
-            right[bins == MISSING] = h.missing_right
-            table = np.where(right, h.sign, -h.sign).astype(np.int8)[:, None] * code
-            cells = block.cells[:, block.groups.group[h.feature]]
-            return table_rows(table, cells, block.n_threads)
-
-        code = np.ones(1, dtype=np.int8) if column.code is None else column.code
-        stumps: tuple[Any, ...] = column.hypotheses
-        parts = [rows.map(lambda b, h=h: of_hypothesis(b, h, code)) for h in stumps]
-        whole = [part[0] if len(part) == 1 else np.vstack(part) for part in parts]
-        return whole[0] if len(whole) == 1 else np.hstack(whole)
+    def _outputs(
+        self, candidate: int, sign: int, code: NDArray[np.int8] | None
+    ) -> NDArray[np.int8]:
+        """-1 or +1 for each row, as `Stump.predict` has them, times the code."""
+        d, groups = self._feature[candidate], self._rows.groups
+        bins = groups.bins(d)
+        right = bins > self._cut[candidate]
+        right[bins == MISSING] = self._missing_right[candidate]
+        table = np.where(right, sign, -sign).astype(np.int8)[:, None]
+        table = table if code is None else table * code
+        parts = self._rows.map(
+            lambda b: table_rows(table, b.cells[:, groups.group[d]], b.n_threads)
+        )
+        return parts[0] if len(parts) == 1 else np.vstack(parts)
 
     def stump(self, candidate: int, sign: int) -> Stump:
         """The candidate as a hypothesis on raw values."""
@@ -187,12 +192,12 @@ class StumpPrices:
 
     def vectors(self, columns: list[Column]) -> Vector:
         """Of earlier columns, looked up in the table."""
-        candidate, sign = np.moveaxis(np.stack([c.candidates for c in columns]), 2, 0)
+        candidate, sign = _places(columns)
         return (sign * self._A[candidate[:, 0]]).astype(float)
 
     def edges(self, columns: list[Column]) -> Vector:
         """Edges of earlier columns, looked up in the table."""
-        candidate, sign = np.moveaxis(np.stack([c.candidates for c in columns]), 2, 0)
+        candidate, sign = _places(columns)
         if columns[0].code is None:
             A = sign * self._A[candidate, np.arange(self._A.shape[1])]
             edges = A.sum(axis=1, dtype=float)  # of pairwise margins, more than 64 bits hold
@@ -200,3 +205,9 @@ class StumpPrices:
             codes = np.array([c.code for c in columns], dtype=np.int64)
             edges = sign[:, 0] * (codes * self._A[candidate[:, 0]]).sum(axis=1)
         return edges.astype(float)
+
+
+def _places(columns: list[Column]) -> Any:
+    """Candidates and signs, each of shape (columns, hypotheses)."""
+    pairs = np.concatenate([c.candidates for c in columns])
+    return np.moveaxis(pairs.reshape(len(columns), -1, 2), 2, 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,25 +41,28 @@ class Binning:
         return bins
 
 
-def fit_binning(X: Vector, weight: Vector, max_bins: int | str | None) -> Binning:
+def fit_binning(
+    features: Iterable[Vector], weight: Vector, max_bins: int | str | None
+) -> Binning:
     """Choose the cuts: between all distinct values, or `max_bins` weighted quantiles.
 
     ``"auto"`` is exact up to 65,535 distinct values of a feature and cuts that many quantiles
     beyond; ``None`` is always exact.
     """
     if max_bins is None:
-        limit = len(X) + 1
+        limit = len(weight) + 1
     else:
         limit = _MAX_RANKS if isinstance(max_bins, str) else int(max_bins)
     cuts, exact = [], True
-    for x in X.T:
+    for x in features:
         seen = ~np.isnan(x)
-        values, inverse = np.unique(x[seen], return_inverse=True)
+        values = np.unique(x[seen])
         if len(values) <= limit:
             ends = np.arange(len(values) - 1)
         else:
             exact = False
-            cumulated = np.cumsum(np.bincount(inverse, weights=weight[seen]))
+            place = np.searchsorted(values, x[seen])
+            cumulated = np.cumsum(np.bincount(place, weights=weight[seen]))
             targets = cumulated[-1] * np.arange(1, limit) / limit
             # The nearest end of a value's mass; a hair lower, so that rounding decides no tie.
             between = (cumulated[:-2] + cumulated[1:-1]) / 2

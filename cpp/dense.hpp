@@ -1,0 +1,283 @@
+// Sums and products over long arrays, for the restricted master.
+//
+// Every sum has an order that the length of the arrays alone decides: lanes are a part of the
+// formula, not of the machine, and products are never fused. So the wide instructions that
+// TCBOOST_WIDE picks at run time change no bit of a result.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <vector>
+
+// AVX2 where the machine has it, chosen as the library is loaded, else the baseline.
+#ifndef TCBOOST_WIDE
+#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__linux__)
+#define TCBOOST_WIDE __attribute__((target_clones("avx2", "default")))
+#else
+#define TCBOOST_WIDE
+#endif
+#endif
+#if defined(_MSC_VER)
+#define TCBOOST_RESTRICT __restrict
+#define TCBOOST_INLINE __forceinline
+#else
+#define TCBOOST_RESTRICT __restrict__
+#define TCBOOST_INLINE __attribute__((always_inline)) inline
+#endif
+
+namespace tcboost {
+
+using Vector = std::vector<double>;
+
+constexpr std::size_t kBlock = 256;
+
+// 32 bytes of numbers, added and multiplied number by number.
+#if defined(__GNUC__)
+template <class Real>
+struct PackOf {
+    typedef Real type __attribute__((vector_size(32)));
+};
+template <class Real>
+using Pack = typename PackOf<Real>::type;
+#else
+template <class Real>
+struct Pack {
+    Real lane[32 / sizeof(Real)] = {};
+    Real operator[](std::size_t l) const { return lane[l]; }
+    Pack& operator+=(const Pack& other) {
+        for (std::size_t l = 0; l < 32 / sizeof(Real); ++l) lane[l] += other.lane[l];
+        return *this;
+    }
+    friend Pack operator*(const Pack& a, const Pack& b) {
+        Pack product;
+        for (std::size_t l = 0; l < 32 / sizeof(Real); ++l) product.lane[l] = a.lane[l] * b.lane[l];
+        return product;
+    }
+    friend Pack operator*(Real a, const Pack& b) {
+        Pack product;
+        for (std::size_t l = 0; l < 32 / sizeof(Real); ++l) product.lane[l] = a * b.lane[l];
+        return product;
+    }
+};
+#endif
+
+template <class Real>
+TCBOOST_INLINE void load(const Real* from, Pack<Real>& pack) {
+    std::memcpy(&pack, from, sizeof pack);
+}
+
+// Sum of a_i: eight parts side by side, and block by block, since the rounding of a long sum of
+// equal numbers is one-sided.
+TCBOOST_INLINE double sum(const double* a, std::size_t n) {
+    double all = 0.0;
+    for (std::size_t start = 0; start < n; start += kBlock) {
+        const std::size_t end = std::min(n, start + kBlock);
+        Pack<double> s{}, t{}, x;
+        std::size_t i = start;
+        for (; i + 8 <= end; i += 8) {
+            load(a + i, x);
+            s += x;
+            load(a + i + 4, x);
+            t += x;
+        }
+        double rest = 0.0;
+        for (; i < end; ++i) rest += a[i];
+        s += t;
+        all += ((s[0] + s[2]) + (s[1] + s[3])) + rest;
+    }
+    return all;
+}
+
+inline double sum(const Vector& a) { return sum(a.data(), a.size()); }
+
+// Sum of a_i b_i, in eight parts.
+TCBOOST_INLINE double inner(const double* a, const double* b, std::size_t n) {
+    Pack<double> s{}, t{}, x, y;
+    std::size_t i = 0;
+    for (; i + 8 <= n; i += 8) {
+        load(a + i, x), load(b + i, y);
+        s += x * y;
+        load(a + i + 4, x), load(b + i + 4, y);
+        t += x * y;
+    }
+    double rest = 0.0;
+    for (; i < n; ++i) rest += a[i] * b[i];
+    s += t;
+    return ((s[0] + s[2]) + (s[1] + s[3])) + rest;
+}
+
+// The same for a column of numbers that are turned to float64 first.
+template <class T>
+TCBOOST_WIDE double column_inner(const T* a, const double* b, std::size_t n) {
+    double values[kBlock], s = 0.0;
+    for (std::size_t start = 0; start < n; start += kBlock) {
+        const std::size_t size = std::min(kBlock, n - start);
+        for (std::size_t i = 0; i < size; ++i) values[i] = static_cast<double>(a[start + i]);
+        s += inner(values, b + start, size);
+    }
+    return s;
+}
+
+// y += alpha x
+TCBOOST_INLINE void add_multiple(double alpha, const double* TCBOOST_RESTRICT x,
+                                 double* TCBOOST_RESTRICT y, std::size_t n) {
+    for (std::size_t i = 0; i < n; ++i) y[i] += alpha * x[i];
+}
+
+// z = sum_j w_j column_j over the listed columns; a block of z stays in the first cache.
+template <class T>
+TCBOOST_WIDE void combine(const T* const* columns, const double* w, std::size_t n_columns,
+                          std::size_t n, double* TCBOOST_RESTRICT z) {
+    constexpr std::size_t block = 2048;
+    for (std::size_t start = 0; start < n; start += block) {
+        const std::size_t size = std::min(block, n - start);
+        double* TCBOOST_RESTRICT out = z + start;
+        std::fill(out, out + size, 0.0);
+        std::size_t j = 0;
+        for (; j + 4 <= n_columns; j += 4) {  // four at a time: z is loaded less often
+            const T *a = columns[j] + start, *b = columns[j + 1] + start,
+                    *c = columns[j + 2] + start, *d = columns[j + 3] + start;
+            const double wa = w[j], wb = w[j + 1], wc = w[j + 2], wd = w[j + 3];
+            for (std::size_t i = 0; i < size; ++i)
+                out[i] += (wa * static_cast<double>(a[i]) + wb * static_cast<double>(b[i])) +
+                          (wc * static_cast<double>(c[i]) + wd * static_cast<double>(d[i]));
+        }
+        for (; j < n_columns; ++j) {
+            const T* a = columns[j] + start;
+            for (std::size_t i = 0; i < size; ++i) out[i] += w[j] * static_cast<double>(a[i]);
+        }
+    }
+}
+
+// exp(x) for -230 <= x <= 0, to two units in the last place. The same on every machine, unlike
+// that of the mathematical library, and four at a time.
+TCBOOST_INLINE double exp_of_negative(double x) {
+    constexpr double shift = 6755399441055744.0;  // 1.5 * 2^52: adding it rounds to an integer
+    const double shifted = x * 1.4426950408889634 + shift;
+    const double k = shifted - shift;
+    const double r = (x - k * 0.693147180369123816490) - k * 1.90821492927058770002e-10;
+    double p = 1.0 / 6227020800.0;  // Taylor: |r| <= log(2) / 2
+    p = p * r + 1.0 / 479001600.0;
+    p = p * r + 1.0 / 39916800.0;
+    p = p * r + 1.0 / 3628800.0;
+    p = p * r + 1.0 / 362880.0;
+    p = p * r + 1.0 / 40320.0;
+    p = p * r + 1.0 / 5040.0;
+    p = p * r + 1.0 / 720.0;
+    p = p * r + 1.0 / 120.0;
+    p = p * r + 1.0 / 24.0;
+    p = p * r + 1.0 / 6.0;
+    p = p * r + 0.5;
+    p = p * r + 1.0;
+    p = p * r + 1.0;
+    std::uint64_t bits;
+    std::memcpy(&bits, &shifted, sizeof bits);
+    bits = (bits + 1023) << 52;
+    double power;
+    std::memcpy(&power, &bits, sizeof power);
+    return p * power;
+}
+
+// log sum exp(log_s - z) and u, its gradient.
+TCBOOST_WIDE inline double log_sum_exp(const double* log_s, const double* z, std::size_t n,
+                                       double* TCBOOST_RESTRICT u) {
+    double tops[4], top = -std::numeric_limits<double>::infinity();
+    std::fill(tops, tops + 4, top);
+    for (std::size_t i = 0; i < n; ++i) u[i] = log_s[i] - z[i];
+    std::size_t i = 0;
+    for (; i + 4 <= n; i += 4)
+        for (std::size_t l = 0; l < 4; ++l) tops[l] = u[i + l] > tops[l] ? u[i + l] : tops[l];
+    for (; i < n; ++i) top = u[i] > top ? u[i] : top;
+    top = std::max({top, tops[0], tops[1], tops[2], tops[3]});
+    // Below 1e-100 a share is lost in rounding, and would only make slow denormal numbers.
+    for (i = 0; i < n; ++i) u[i] = u[i] - top > -230.0 ? u[i] - top : -230.0;
+    for (i = 0; i < n; ++i) u[i] = exp_of_negative(u[i]);
+    for (i = 0; i < n; ++i) u[i] = u[i] > 2e-100 ? u[i] : 0.0;
+    const double total = sum(u, n);
+    for (i = 0; i < n; ++i) u[i] /= total;
+    return top + std::log(total);
+}
+
+// The Gram matrix of weighted, centred columns: H_jk = sum_i h_i (P_ij - c_j) (P_ik - c_k).
+//
+// Centred first: sum h P P - c c would cancel, and turn indefinite in float32. In blocks of rows
+// in the type Real, which are summed in float64. Tiles of rows x lanes stay in registers.
+template <class Real>
+class Gram {
+   public:
+    static constexpr std::size_t width = 64 / sizeof(Real);  // columns of a panel
+
+    // h: weights of the n rows, those above the least are seen.
+    Gram(const double* h, std::size_t n, double least) {
+        for (std::size_t i = 0; i < n; ++i)
+            if (h[i] > least) {
+                rows_.push_back(static_cast<std::uint32_t>(i));
+                root_.push_back(static_cast<Real>(std::sqrt(h[i])));
+            }
+        all_ = rows_.size() == n;
+    }
+
+    // The upper triangle of H, whose rows are `stride` apart: room for whole panels.
+    template <class T>
+    void form(const T* const* columns, const double* centre, std::size_t q, double* H,
+              std::size_t stride) const {
+        const std::size_t panels = (q + width - 1) / width;
+        for (std::size_t j = 0; j < q; ++j) std::fill(H + j * stride, H + j * stride + q, 0.0);
+        std::vector<Real> packed(panels * width * block);
+        for (std::size_t start = 0; start < rows_.size(); start += block) {
+            const std::size_t size = std::min(block, rows_.size() - start);
+            for (std::size_t j = 0; j < q; ++j)
+                pack(columns[j], static_cast<Real>(centre[j]), start, size,
+                     packed.data() + (j / width) * width * block + j % width);
+            for (std::size_t a = 0; a < q; a += height)
+                for (std::size_t b = a / width; b < panels; ++b)
+                    tile(packed.data() + (a / width) * width * block + a % width,
+                         packed.data() + b * width * block, size, H + a * stride + b * width,
+                         stride, std::min(height, q - a));
+        }
+    }
+
+   private:
+    static constexpr std::size_t block = 128, height = 4;
+
+    template <class T>
+    TCBOOST_WIDE void pack(const T* column, Real centre, std::size_t start, std::size_t size,
+                           Real* TCBOOST_RESTRICT out) const {
+        const Real* root = root_.data() + start;
+        Real value[block];
+        if (all_)
+            for (std::size_t i = 0; i < size; ++i)
+                value[i] = (static_cast<Real>(column[start + i]) - centre) * root[i];
+        else
+            for (std::size_t i = 0; i < size; ++i)
+                value[i] = (static_cast<Real>(column[rows_[start + i]]) - centre) * root[i];
+        for (std::size_t i = 0; i < size; ++i) out[i * width] = value[i];
+    }
+
+    TCBOOST_WIDE static void tile(const Real* a, const Real* b, std::size_t size, double* H,
+                                  std::size_t stride, std::size_t rows) {
+        Pack<Real> low, high, s0l{}, s0h{}, s1l{}, s1h{}, s2l{}, s2h{}, s3l{}, s3h{};
+        for (std::size_t i = 0; i < size; ++i, a += width, b += width) {
+            load(b, low), load(b + width / 2, high);
+            s0l += a[0] * low, s0h += a[0] * high;
+            s1l += a[1] * low, s1h += a[1] * high;
+            s2l += a[2] * low, s2h += a[2] * high;
+            s3l += a[3] * low, s3h += a[3] * high;
+        }
+        const Pack<Real> packs[height][2] = {{s0l, s0h}, {s1l, s1h}, {s2l, s2h}, {s3l, s3h}};
+        Real sums[height][width];
+        std::memcpy(sums, packs, sizeof sums);
+        for (std::size_t j = 0; j < rows; ++j)
+            for (std::size_t k = 0; k < width; ++k) H[j * stride + k] += sums[j][k];
+    }
+
+    std::vector<std::uint32_t> rows_;
+    std::vector<Real> root_;
+    bool all_;
+};
+
+}  // namespace tcboost
