@@ -3,8 +3,8 @@
 Claim: with the same number of threads, at least 5 times the rows a second of both, and for a
 single row a lower latency. All by `predict` of the estimators, which validate their input; for
 a single row also against the peers' boosters, which do not. The models are trained on 20,000
-rows: how fast they predict depends on their stumps, not on how good they are. The peers have 504
-stumps, 72 of each class.
+rows: how fast they predict depends on their stumps, not on how good they are.
+The peers have 504 stumps, 72 of each class.
 
     python benchmarks/predict.py [--quick] [--repeats N] [--threads N] [--data-dir DIR]
 """

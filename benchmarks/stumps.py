@@ -78,9 +78,7 @@ def main() -> None:
     print(f"covertype, {X.shape[0]} x {X.shape[1]}, {options.threads} threads, 255 bins; from")
     print(f"{few} to {many} stumps; medians of {repeats} repetitions, rows permuted, in turn")
     print()
-    print(
-        "| stumps of | ms a stump | to LightGBM | to XGBoost | processor: ms | to LightGBM | |"
-    )
+    print("| stumps of | ms | to LightGBM | to XGBoost | processor: ms | to LightGBM | |")
     print("|---|---:|---:|---:|---:|---:|---|")
     wall, cpu = (
         {name: statistics.median(t[k] for t in times) for name, times in found.items()}
