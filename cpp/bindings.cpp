@@ -11,6 +11,8 @@
 #include "descent.hpp"
 #include "histogram.hpp"
 #include "master.hpp"
+#include "tables.hpp"
+#include "weights.hpp"
 
 namespace nb = nanobind;
 
@@ -20,18 +22,33 @@ using Weights = nb::ndarray<const std::int64_t, nb::ndim<2>, nb::c_contig, nb::d
 using Offsets = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Sums = nb::ndarray<nb::numpy, std::int64_t, nb::ndim<2>>;
 
+using Places = nb::ndarray<const std::int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
 template <class Bin>
-Sums prefix_sums(Bins<Bin> bins, Weights V, Offsets offset, int n_threads) {
-    const std::size_t n = bins.shape(0), n_features = bins.shape(1), width = V.shape(1);
-    if (V.shape(0) != n) throw std::invalid_argument("bins and V differ in their rows");
-    if (offset.shape(0) != n_features + 1)
-        throw std::invalid_argument("offset needs one entry per feature and one more");
+Sums prefix_sums(Bins<Bin> cells, Weights u, std::optional<Offsets> y, Offsets first,
+                 Offsets group, Places place, Offsets offset, int n_threads) {
+    const std::size_t n = cells.shape(0), n_groups = cells.shape(1);
+    const std::size_t n_features = group.shape(0), width = u.shape(1) + (y ? 1 : 0);
+    if (u.shape(0) != n || (y && y->shape(0) != n))
+        throw std::invalid_argument("cells, weights and classes differ in their rows");
+    if (first.shape(0) != n_groups + 1 || offset.shape(0) != n_features + 1)
+        throw std::invalid_argument("first and offset need one more entry than there are");
+    std::int64_t n_places = 0;
+    for (std::size_t d = 0; d < n_features; ++d) {
+        if (group(d) < 0 || std::size_t(group(d)) >= n_groups)
+            throw std::invalid_argument("there is no such group");
+        n_places += first(group(d) + 1) - first(group(d));
+    }
+    if (std::int64_t(place.shape(0)) != n_places)
+        throw std::invalid_argument("place needs an entry for each feature and cell");
     const std::size_t rows = static_cast<std::size_t>(offset(n_features));
     auto* out = new std::int64_t[rows * width];
     nb::capsule owner(out, [](void* p) noexcept { delete[] static_cast<std::int64_t*>(p); });
+    const tcboost::Groups groups{n_groups,     n_features,   first.data(),
+                                 group.data(), place.data(), offset.data()};
     {
         nb::gil_scoped_release release;
-        tcboost::prefix_sums(bins.data(), V.data(), offset.data(), n, n_features, width,
+        tcboost::prefix_sums(cells.data(), u.data(), y ? y->data() : nullptr, groups, n, width,
                              n_threads, out);
     }
     return Sums(out, {rows, width}, owner);
@@ -73,6 +90,111 @@ double descend(Signs H, std::optional<Codes> codes, Offsets start, Reals weight,
                                    F.data(), theta, price, tol, max_sweeps);
     }
     return gap;
+}
+
+using Features = nb::ndarray<const double, nb::ndim<2>, nb::device::cpu>;
+using Scores = nb::ndarray<nb::numpy, double, nb::ndim<2>>;
+
+Scores stump_scores(Features X, Offsets feature, Offsets start, Reals cuts, Weights table,
+                    double unit, std::size_t width, int n_threads) {
+    const std::size_t n = X.shape(0), n_used = feature.shape(0);
+    if (start.shape(0) != n_used + 1 || start(0) != 0 ||
+        !std::is_sorted(start.data(), start.data() + n_used + 1) ||
+        std::size_t(start(n_used)) != cuts.shape(0))
+        throw std::invalid_argument("start must ascend from zero to the number of cuts");
+    if (table.shape(0) != cuts.shape(0) + 2 * n_used || table.shape(1) % 4 ||
+        width > table.shape(1))
+        throw std::invalid_argument("table needs two rows a feature more than there are cuts");
+    for (std::size_t u = 0; u < n_used; ++u)
+        if (feature(u) < 0 || std::size_t(feature(u)) >= X.shape(1))
+            throw std::invalid_argument("X has no such feature");
+    auto* out = new double[n * width];
+    nb::capsule owner(out, [](void* p) noexcept { delete[] static_cast<double*>(p); });
+    const tcboost::StumpTables model{n_used,       feature.data(),  start.data(), cuts.data(),
+                                     table.data(), table.shape(1), unit};
+    {
+        nb::gil_scoped_release release;
+        tcboost::stump_scores(X.data(), X.stride(0), X.stride(1), n, model, width, n_threads,
+                              out);
+    }
+    return Scores(out, {n, width}, owner);
+}
+
+using Margins = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+// Of the log-loss or of the cross-entropy; into u.
+nb::tuple dual_integers(Margins z, Reals weight, bool cross_entropy,
+                        nb::ndarray<std::int64_t, nb::ndim<2>, nb::c_contig, nb::device::cpu> u,
+                        int n_threads) {
+    const std::size_t n = z.shape(0), width = z.shape(1);
+    if (z.size() == 0 || weight.shape(0) != n || u.shape(0) != n || u.shape(1) != width)
+        throw std::invalid_argument("z, weight and u differ in their shapes, or have no rows");
+    tcboost::DualIntegers dual;
+    {
+        nb::gil_scoped_release release;
+        const auto kernel =
+            cross_entropy ? tcboost::cross_entropy_integers : tcboost::softmax_integers;
+        dual = kernel(z.data(), weight.data(), n, width, n_threads, u.data());
+    }
+    return nb::make_tuple(dual.loss, dual.bits, dual.total);
+}
+
+using Margin8 = nb::ndarray<nb::numpy, std::int8_t, nb::ndim<2>>;
+
+template <class Bin>
+Margin8 table_rows(Codes table, nb::ndarray<const Bin, nb::ndim<1>, nb::c_contig> cells,
+                   int n_threads) {
+    const std::size_t n = cells.shape(0), width = table.shape(1);
+    auto* out = new std::int8_t[n * width];
+    nb::capsule owner(out, [](void* p) noexcept { delete[] static_cast<std::int8_t*>(p); });
+    {
+        nb::gil_scoped_release release;
+        tcboost::table_rows(table.data(), cells.data(), n, width, n_threads, out);
+    }
+    return Margin8(out, {n, width}, owner);
+}
+
+Margin8 pairwise_margins(Codes outputs, Offsets y, int n_threads) {
+    const std::size_t n = outputs.shape(0);
+    if (y.shape(0) != n || outputs.shape(1) < 2)
+        throw std::invalid_argument("outputs and y differ in their rows, or have one class");
+    const std::size_t width = outputs.shape(1) - 1;
+    auto* rho = new std::int8_t[n * width];
+    nb::capsule owner(rho, [](void* p) noexcept { delete[] static_cast<std::int8_t*>(p); });
+    {
+        nb::gil_scoped_release release;
+        tcboost::pairwise_margins(outputs.data(), y.data(), n, width, n_threads, rho);
+    }
+    return Margin8(rho, {n, width}, owner);
+}
+
+nb::tuple margin_sums(Weights u, Codes rho, int n_threads) {
+    if (u.shape(0) != rho.shape(0) || u.shape(1) != rho.shape(1))
+        throw std::invalid_argument("u and rho differ in their shapes");
+    tcboost::MarginSums sums;
+    {
+        nb::gil_scoped_release release;
+        sums = tcboost::margin_sums(u.data(), rho.data(), u.size(), n_threads);
+    }
+    return nb::make_tuple(sums.wrong, sums.right, sums.neither, sums.smallest, sums.largest);
+}
+
+void add_margins(Changed z, double coefficient, Codes rho, int n_threads) {
+    if (z.size() != rho.size()) throw std::invalid_argument("z and rho differ in their shapes");
+    nb::gil_scoped_release release;
+    tcboost::add_margins(z.data(), coefficient, rho.data(), z.size(), n_threads);
+}
+
+nb::ndarray<nb::numpy, bool, nb::ndim<1>> pairwise_wrong(Margins z, Offsets y, int n_threads) {
+    const std::size_t n = z.shape(0);
+    if (y.shape(0) != n) throw std::invalid_argument("z and y differ in their rows");
+    auto* wrong = new bool[n];
+    nb::capsule owner(wrong, [](void* p) noexcept { delete[] static_cast<bool*>(p); });
+    {
+        nb::gil_scoped_release release;
+        tcboost::pairwise_wrong(z.data(), y.data(), n, z.shape(1), n_threads, wrong);
+    }
+    return nb::ndarray<nb::numpy, bool, nb::ndim<1>>(wrong, {n}, owner);
 }
 
 // A NumPy array that owns what was in the vector.
@@ -218,19 +340,41 @@ nb::object solve_simplex_qp(nb::ndarray<const double, nb::ndim<2>, nb::c_contig>
 
 NB_MODULE(_core, m) {
     m.doc() = "Kernels of tcboost: stateless functions on arrays.";
-    const char* doc = "Sums of V over the rows, by feature and cumulated over its bins.";
-    m.def("prefix_sums", &prefix_sums<std::uint8_t>, nb::arg("bins").noconvert(),
-          nb::arg("V").noconvert(), nb::arg("offset").noconvert(), nb::arg("n_threads"), doc);
-    m.def("prefix_sums", &prefix_sums<std::uint16_t>, nb::arg("bins").noconvert(),
-          nb::arg("V").noconvert(), nb::arg("offset").noconvert(), nb::arg("n_threads"));
-    m.def("prefix_sums", &prefix_sums<std::uint32_t>, nb::arg("bins").noconvert(),
-          nb::arg("V").noconvert(), nb::arg("offset").noconvert(), nb::arg("n_threads"));
+    const auto def = [&m](auto function, auto rows) {
+        m.def("table_rows", rows, nb::arg("table").noconvert(), nb::arg("cells").noconvert(),
+              nb::arg("n_threads"), "The row of the table for each cell.");
+        m.def("prefix_sums", function, nb::arg("cells").noconvert(),
+              nb::arg("u").noconvert(), nb::arg("y").noconvert().none(),
+              nb::arg("first").noconvert(), nb::arg("group").noconvert(),
+              nb::arg("place").noconvert(), nb::arg("offset").noconvert(),
+              nb::arg("n_threads"),
+              "Sums of V over the rows, by feature and cumulated over its bins.");
+    };
+    def(&prefix_sums<std::uint8_t>, &table_rows<std::uint8_t>);
+    def(&prefix_sums<std::uint16_t>, &table_rows<std::uint16_t>);
+    def(&prefix_sums<std::uint32_t>, &table_rows<std::uint32_t>);
     m.def("descend", &descend, nb::arg("H").noconvert(), nb::arg("codes").none(),
           nb::arg("start").noconvert(), nb::arg("weight").noconvert(),
           nb::arg("W").noconvert(), nb::arg("F").noconvert(), nb::arg("theta"),
           nb::arg("price"), nb::arg("ridge"), nb::arg("free_ridge"), nb::arg("tol"),
           nb::arg("max_sweeps"), nb::arg("exponential"),
           "Improve the coefficients W and the scores F in place; returns the restricted gap.");
+    m.def("stump_scores", &stump_scores, nb::arg("X").noconvert(),
+          nb::arg("feature").noconvert(), nb::arg("start").noconvert(),
+          nb::arg("cuts").noconvert(), nb::arg("table").noconvert(), nb::arg("unit"),
+          nb::arg("width"), nb::arg("n_threads"), "Scores of the rows of X, from one table a feature.");
+    m.def("dual_integers", &dual_integers, nb::arg("z").noconvert(),
+          nb::arg("weight").noconvert(), nb::arg("cross_entropy"),
+          nb::arg("u").noconvert(), nb::arg("n_threads"),
+          "Dual weights in integers, into u; a loss, the bits and the sum of u.");
+    m.def("pairwise_margins", &pairwise_margins, nb::arg("outputs").noconvert(),
+          nb::arg("y").noconvert(), nb::arg("n_threads"), "Margins of outputs in 8 bits.");
+    m.def("margin_sums", &margin_sums, nb::arg("u").noconvert(), nb::arg("rho").noconvert(),
+          nb::arg("n_threads"), "Sums of u where rho < 0, > 0, = 0; least and largest |rho|.");
+    m.def("add_margins", &add_margins, nb::arg("z").noconvert(), nb::arg("coefficient"),
+          nb::arg("rho").noconvert(), nb::arg("n_threads"), "z += coefficient rho.");
+    m.def("pairwise_wrong", &pairwise_wrong, nb::arg("z").noconvert(),
+          nb::arg("y").noconvert(), nb::arg("n_threads"), "Which rows are misclassified.");
     auto master = [&m](auto type, const char* text) {
         m.def("solve_master", &solve_master<decltype(type)>, nb::arg("P").noconvert(),
               nb::arg("s"), nb::arg("on_margins").none(), nb::arg("centred"), nb::arg("theta"),

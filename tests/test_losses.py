@@ -14,7 +14,8 @@ from tcboost.margins import Pairwise
 
 
 def exponential(z, log_s):
-    return softmax_weights(log_s - z)
+    log_s = np.broadcast_to(log_s, z.shape)[:, 0]
+    return softmax_weights(z, z.shape[1] * np.exp(log_s))
 
 
 def problem(seed, n=30, width=4, spread=3.0):

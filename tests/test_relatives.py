@@ -21,7 +21,7 @@ from reference import algorithms
 from reference import relatives as ref
 from reference.programs import restricted_gap, solve_master
 from tcboost import AdaBoostECC, AdaBoostSAMME, MultiBoostSAMME, theta_path
-from tcboost.correctors.stagewise import stagewise_coefficient
+from tcboost.correctors.stagewise import Sums, stagewise_coefficient
 from tcboost.margins import AgainstAll, Pairwise
 from tcboost.oracles import MulticlassOracle
 from tcboost.rows.blocks import LocalRows
@@ -272,8 +272,8 @@ def test_adaboost_oc(C, weighted):
 @settings(deadline=None, max_examples=200)
 def test_the_pseudo_loss_never_gives_more_than_the_error(pairs):
     u, rho = (np.array(a) for a in zip(*pairs, strict=True))
-    by_error = stagewise_coefficient(u, rho, 1e-10)
-    by_pseudo_loss = stagewise_coefficient(u, rho, 1e-10, pseudo_loss=True)
+    by_error = stagewise_coefficient(Sums.of(u, rho), 1e-10)
+    by_pseudo_loss = stagewise_coefficient(Sums.of(u, rho), 1e-10, pseudo_loss=True)
     if by_error is None:
         assert by_pseudo_loss is None
     elif by_pseudo_loss is not None:  # else it is no more than rounding above one half

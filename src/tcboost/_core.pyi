@@ -5,8 +5,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 def prefix_sums(
-    bins: NDArray[np.uint8] | NDArray[np.uint16] | NDArray[np.uint32],
-    V: NDArray[np.int64],
+    cells: NDArray[np.uint8] | NDArray[np.uint16] | NDArray[np.uint32],
+    u: NDArray[np.int64],
+    y: NDArray[np.int64] | None,
+    first: NDArray[np.int64],
+    group: NDArray[np.int64],
+    place: NDArray[np.int32],
     offset: NDArray[np.int64],
     n_threads: int,
 ) -> NDArray[np.int64]:
@@ -28,6 +32,54 @@ def descend(
     exponential: bool,
 ) -> float:
     """Improve the coefficients W and the scores F in place; returns the restricted gap."""
+
+def stump_scores(
+    X: NDArray[np.float64],
+    feature: NDArray[np.int64],
+    start: NDArray[np.int64],
+    cuts: NDArray[np.float64],
+    table: NDArray[np.int64],
+    unit: float,
+    width: int,
+    n_threads: int,
+) -> NDArray[np.float64]:
+    """Scores of the rows of X, from one table a feature."""
+
+def dual_integers(
+    z: NDArray[np.float64],
+    weight: NDArray[np.float64],
+    cross_entropy: bool,
+    u: NDArray[np.int64],
+    n_threads: int,
+) -> tuple[float, int, int]:
+    """Dual weights in integers, into u; a loss, the bits and the sum of u."""
+
+def pairwise_margins(
+    outputs: NDArray[np.int8], y: NDArray[np.intp], n_threads: int
+) -> NDArray[np.int8]:
+    """Margins of outputs in 8 bits."""
+
+def margin_sums(
+    u: NDArray[np.int64], rho: NDArray[np.int8], n_threads: int
+) -> tuple[int, int, int, int, int]:
+    """Sums of u where rho < 0, > 0, = 0; least and largest |rho|."""
+
+def add_margins(
+    z: NDArray[np.float64], coefficient: float, rho: NDArray[np.int8], n_threads: int
+) -> None:
+    """z += coefficient rho."""
+
+def pairwise_wrong(
+    z: NDArray[np.float64], y: NDArray[np.intp], n_threads: int
+) -> NDArray[np.bool_]:
+    """Which rows are misclassified."""
+
+def table_rows(
+    table: NDArray[np.int8],
+    cells: NDArray[np.uint8] | NDArray[np.uint16] | NDArray[np.uint32],
+    n_threads: int,
+) -> NDArray[np.int8]:
+    """The row of the table for each cell."""
 
 NativeSolution = tuple[
     NDArray[np.float64],

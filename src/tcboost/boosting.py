@@ -18,9 +18,10 @@ from .certificate import Certificate, Certifier, certificate
 from .columns import INTERCEPT, Chooser, Priced, Wanted
 from .correctors import BallCorrective, Budget, Corrector, TotallyCorrective, lengths
 from .losses import DualWeights, Loss
-from .margins import Margin
+from .margins import Margin, Pairwise
 from .model.ensemble import Ensemble
-from .oracles import Column, MulticlassOracle, Oracle
+from .oracles import Column, MulticlassOracle, Oracle, Prices
+from .oracles.stump import StumpOracle
 from .rows.blocks import LocalRows
 
 Vector = NDArray[np.float64]
@@ -40,12 +41,18 @@ class Task:
     oracle: Oracle
     chooser: Chooser
 
+    def price(self, u: NDArray[np.int64]) -> Prices:
+        """All hypotheses under the dual weights u; stumps have a pairwise adjoint built in."""
+        if isinstance(self.oracle, StumpOracle) and type(self.margin) is Pairwise:
+            return self.oracle.price(self.rows, u, self.rows.y)
+        return self.oracle.price(self.rows, self.margin.adjoint(u, self.rows.y))
+
     def wrong(self, z: Vector, columns: list[Column], w: Vector) -> NDArray[np.bool_]:
         """Which rows are misclassified: by their margins, or by scores if these do not tell."""
         if isinstance(self.oracle, MulticlassOracle):
             F = sum(a * o for a, o in zip(w, self.oracle.outputs(columns), strict=True))
             return self.margin.scores(np.asarray(F)).argmax(axis=1) != self.rows.y
-        return self.margin.wrong(z, self.rows.y)
+        return self.margin.wrong(z, self.rows.y, self.rows.n_threads)
 
 
 @dataclass(frozen=True)
@@ -94,6 +101,7 @@ class Run:
         self.over = False
         self.budgets: list[float] = []  # of the rounds to come, where theta is to grow
         self._certifier, self._open = Certifier(), np.inf
+        self._u: NDArray[np.int64] | None = None  # the memory of the dual weights
 
     @property
     def w(self) -> Vector:
@@ -224,9 +232,13 @@ class Run:
         Without room for a column there is nothing to draw or to fit.
         """
         task, corrector = self.task, self.corrector
-        z = corrector.z
-        dual = corrector.dual or task.loss.dual_weights(z, task.rows.weight)
-        prices = task.oracle.price(task.rows, task.margin.adjoint(dual.u, task.rows.y))
+        z = self._z = corrector.z
+        self._least = float(z.min())
+        dual = corrector.dual or task.loss.dual_weights(
+            z, task.rows.weight, task.rows.n_threads, self._u
+        )
+        self._u = dual.u
+        prices = task.price(dual.u)
         w, budget, scale = corrector.w, corrector.budget, float(dual.scale)
         a = np.zeros_like(w)
         if self.columns:
@@ -248,7 +260,7 @@ class Run:
         if offset is None:  # a convex loss is above its tangent
             offset = dual.loss + float((w * a).sum())
         # Rounding u to integers adds a little, where a loss is steep in proportion.
-        offset -= 2.0 * dual.u.size * max(1.0, 1.0 - float(z.min())) / scale
+        offset -= 2.0 * dual.u.size * max(1.0, 1.0 - self._least) / scale
         bounds = priced.bounds / scale
         self._certifier.add(float(bounds.max()), offset)
         theta = corrector.theta
@@ -298,13 +310,13 @@ class History:
 
     def record(self, run: Run, g: Vector) -> None:
         """Take down the state after a round, under the dual weights that follow from it."""
-        z, used, certificate = run.corrector.z, lengths(run.w), run.certificate
-        wrong = run.task.wrong(z, run.columns, run.w)
+        used, certificate = lengths(run.w), run.certificate
+        wrong = run.task.wrong(run._z, run.columns, run.w)
         inner_products = lengths(g)
         entry = {
             "loss": certificate.primal,
             "train_error": float(run.task.rows.weight @ wrong),
-            "min_margin": float(z.min()) / max(float(used.sum()), 1e-300),
+            "min_margin": run._least / max(float(used.sum()), 1e-300),
             "r": max(0.0, float(inner_products.max())),
             "gap": certificate.gap,
             "n_active": int(np.count_nonzero(used)),

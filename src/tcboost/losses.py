@@ -15,9 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, softmax
 
+from ._core import dual_integers
 from .margins import Margin
 
 Vector = NDArray[np.float64]
+Integers = NDArray[np.int64]
 
 _BITS = 60  # dual weights sum to at most 2**60: no sum of them can overflow 64 bits
 
@@ -70,8 +72,13 @@ class Loss(Protocol):
         is at most ``spread sqrt(2 gap)``.
         """
 
-    def dual_weights(self, z: Vector, weight: Vector) -> DualWeights:
-        """Value and minus the gradient; `weight` sums to one over the rows."""
+    def dual_weights(
+        self, z: Vector, weight: Vector, n_threads: int = 1, out: Integers | None = None
+    ) -> DualWeights:
+        """Value and minus the gradient; `weight` sums to one over the rows.
+
+        The weights may be written to `out`: new memory costs as much as they do.
+        """
 
 
 @runtime_checkable
@@ -110,9 +117,11 @@ class Exponential:
         """Pinsker: ``|u - u*| <= sqrt(2 KL)``, and every u appears in V so many times."""
         return margin.spread
 
-    def dual_weights(self, z: Vector, weight: Vector) -> DualWeights:
+    def dual_weights(
+        self, z: Vector, weight: Vector, n_threads: int = 1, out: Integers | None = None
+    ) -> DualWeights:
         """Weights proportional to ``weight exp(-z)``, summing to one."""
-        return softmax_weights(np.log(weight / z.shape[1])[:, None] - z)
+        return softmax_weights(z, weight, n_threads, out)
 
     def on_margins(self, s: Vector) -> Callable[[Vector], Expansion]:
         """``log sum s exp(-z)``; its second derivative is the covariance under u."""
@@ -164,14 +173,14 @@ class Multinomial:
         """Pinsker in every row, whose part of V is its weight times ``onehot(y) - p``."""
         return 1.0
 
-    def dual_weights(self, z: Vector, weight: Vector) -> DualWeights:
+    def dual_weights(
+        self, z: Vector, weight: Vector, n_threads: int = 1, out: Integers | None = None
+    ) -> DualWeights:
         """Weights ``weight p_c`` of the wrong classes c."""
-        top = np.maximum(0.0, -z.min(axis=1))
-        e = np.exp(-z - top[:, None])
-        total = np.exp(-top) + e.sum(axis=1)
-        p = e * (weight / total)[:, None]
-        # The weights of a row must not sum to more than the row's own.
-        return _rounded_down(p, math.fsum(weight * (top + np.log(total))))
+        # The weights of a row must not sum to more than the row's own: they are rounded down.
+        u = np.empty(z.shape, dtype=np.int64) if out is None else out
+        loss, bits, _ = dual_integers(np.ascontiguousarray(z), weight, True, u, n_threads)
+        return DualWeights(u, 2**bits, loss)
 
     def on_scores(self, F: Vector, y: NDArray[np.intp], weight: Vector) -> tuple[float, Vector]:
         """Value and minus the gradient by F, ``weight (onehot(y) - p)``."""
@@ -208,7 +217,9 @@ class Elementwise:
         """The dual bends by at least ``1 / (bend s)`` in u; then Cauchy and Schwarz."""
         return margin.spread * math.sqrt(self.bend)
 
-    def dual_weights(self, z: Vector, weight: Vector) -> DualWeights:
+    def dual_weights(
+        self, z: Vector, weight: Vector, n_threads: int = 1, out: Integers | None = None
+    ) -> DualWeights:
         """Minus the slopes, times the weights."""
         s = (weight / z.shape[1])[:, None]
         value, slope, _ = self.phi(z)
@@ -259,7 +270,9 @@ class Hinge:
         """The dual is linear in u: a small gap says nothing about u."""
         return math.inf
 
-    def dual_weights(self, z: Vector, weight: Vector) -> DualWeights:
+    def dual_weights(
+        self, z: Vector, weight: Vector, n_threads: int = 1, out: Integers | None = None
+    ) -> DualWeights:
         """A row short of 1 gives its weight to its least margins, in equal parts."""
         least = z.min(axis=1, keepdims=True)
         ties = (z == least) & (least < 1.0)
@@ -287,14 +300,12 @@ LOSSES: dict[str, Loss] = {
 SMOOTH = {name: loss for name, loss in LOSSES.items() if isinstance(loss, SmoothLoss)}
 
 
-def softmax_weights(x: Vector) -> DualWeights:
-    """``log sum exp x``, in place, and its gradient; the integers sum to the scale exactly."""
-    top = float(x.max())
-    x -= top
-    e = np.exp(x, out=x)
-    bits = _bits(e)
-    u = _integers(e, bits)
-    total = int(u.sum())
+def softmax_weights(
+    z: Vector, weight: Vector, n_threads: int = 1, out: Integers | None = None
+) -> DualWeights:
+    """``log mean exp(-z)``, rows being weighted; here the integers sum to the scale."""
+    u = np.empty(z.shape, dtype=np.int64) if out is None else out
+    top, bits, total = dual_integers(np.ascontiguousarray(z), weight, False, u, n_threads)
     return DualWeights(u, total, top + math.log(math.ldexp(total, -bits)))
 
 

@@ -12,6 +12,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from ._core import pairwise_margins, pairwise_wrong
+
 Labels = NDArray[np.intp]
 
 
@@ -25,7 +27,7 @@ class Margin(Protocol):
     per_score: float  # margin between two classes, for a difference of one in their scores
     against: float  # how large a wrong margin is, where a right one is one
 
-    def apply(self, outputs: NDArray[Any], y: Labels) -> NDArray[Any]:
+    def apply(self, outputs: NDArray[Any], y: Labels, n_threads: int = 1) -> NDArray[Any]:
         """Margins (rows, width) of the outputs."""
 
     def adjoint(self, u: NDArray[Any], y: Labels) -> NDArray[Any]:
@@ -34,7 +36,7 @@ class Margin(Protocol):
     def scores(self, outputs: NDArray[Any]) -> NDArray[Any]:
         """Class scores (rows, classes) of the outputs; the largest is the prediction."""
 
-    def wrong(self, z: NDArray[Any], y: Labels) -> NDArray[np.bool_]:
+    def wrong(self, z: NDArray[Any], y: Labels, n_threads: int = 1) -> NDArray[np.bool_]:
         """Which rows are misclassified, from their margins z, if these tell."""
 
 
@@ -56,7 +58,7 @@ class Codeword:
         ones = (M > 0).sum(axis=0)
         self.per_score = float(n_pairs / (2 * ones @ (len(M) - ones)))
 
-    def apply(self, outputs: NDArray[Any], y: Labels) -> NDArray[Any]:
+    def apply(self, outputs: NDArray[Any], y: Labels, n_threads: int = 1) -> NDArray[Any]:
         """Margins (rows, bits)."""
         return self.M[y] * outputs
 
@@ -68,7 +70,7 @@ class Codeword:
         """``M(c, :) F(x)`` for every class c."""
         return outputs @ self.M.T.astype(outputs.dtype)
 
-    def wrong(self, z: NDArray[Any], y: Labels) -> NDArray[np.bool_]:
+    def wrong(self, z: NDArray[Any], y: Labels, n_threads: int = 1) -> NDArray[np.bool_]:
         """By decoding: ``F_l = M[y, l] z_l``."""
         return self.scores(self.M[y] * z).argmax(axis=1) != y
 
@@ -91,8 +93,10 @@ class Pairwise:
         """Which margins are about a class c < y; margin k is about the class k or k + 1."""
         return np.arange(self.width) < y[:, None]
 
-    def apply(self, outputs: NDArray[Any], y: Labels) -> NDArray[Any]:
+    def apply(self, outputs: NDArray[Any], y: Labels, n_threads: int = 1) -> NDArray[Any]:
         """Margins (rows, classes - 1)."""
+        if outputs.dtype == np.int8:
+            return pairwise_margins(np.ascontiguousarray(outputs), y, n_threads)
         own = outputs[np.arange(len(y)), y][:, None]
         return own - np.where(self._below(y), outputs[:, :-1], outputs[:, 1:])
 
@@ -108,9 +112,9 @@ class Pairwise:
         """The outputs are the class scores."""
         return outputs
 
-    def wrong(self, z: NDArray[Any], y: Labels) -> NDArray[np.bool_]:
+    def wrong(self, z: NDArray[Any], y: Labels, n_threads: int = 1) -> NDArray[np.bool_]:
         """Where another class scores higher, or as high with a smaller index."""
-        return ((z < 0) | ((z == 0) & self._below(y))).any(axis=1)
+        return pairwise_wrong(np.ascontiguousarray(z), y, n_threads)
 
 
 class PairwiseCode(Pairwise):
@@ -125,7 +129,7 @@ class PairwiseCode(Pairwise):
         self.M, self.n_outputs = M, M.shape[1]
         self.spread = float(M.shape[1] - (M.astype(np.intp) @ M.T).min())
 
-    def apply(self, outputs: NDArray[Any], y: Labels) -> NDArray[Any]:
+    def apply(self, outputs: NDArray[Any], y: Labels, n_threads: int = 1) -> NDArray[Any]:
         """Margins (rows, classes - 1)."""
         return super().apply(self.scores(outputs), y)
 
@@ -152,7 +156,7 @@ class AgainstAll:
         self.spread = 1.0 + share * (n_classes - 1)
         self.per_score = (1.0 + share) / 2.0  # as the outputs sum to a constant
 
-    def apply(self, outputs: NDArray[Any], y: Labels) -> NDArray[Any]:
+    def apply(self, outputs: NDArray[Any], y: Labels, n_threads: int = 1) -> NDArray[Any]:
         """Margins (rows, 1)."""
         own = np.take_along_axis(outputs, y[:, None], axis=1)
         return own - self.against * (outputs.sum(axis=1, keepdims=True) - own)
@@ -167,6 +171,6 @@ class AgainstAll:
         """The outputs are the class scores."""
         return outputs
 
-    def wrong(self, z: NDArray[Any], y: Labels) -> NDArray[np.bool_]:
+    def wrong(self, z: NDArray[Any], y: Labels, n_threads: int = 1) -> NDArray[np.bool_]:
         """One margin does not tell which class scores highest."""
         raise NotImplementedError

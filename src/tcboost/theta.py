@@ -38,7 +38,9 @@ def stagewise_sums(task: Task, max_iter: int) -> list[float]:
     exponential loss of the same margins.
     """
     loss = task.loss if isinstance(task.loss, SmoothLoss) else SMOOTH["exponential"]
-    corrector = StageWise(task.margin, task.rows.y, task.rows.weight, loss)
+    corrector = StageWise(
+        task.margin, task.rows.y, task.rows.weight, loss, n_threads=task.rows.n_threads
+    )
     w = Run(replace(task, loss=loss), corrector).boost(max_iter).w
     return [*np.cumsum(w)[:-1].tolist(), float(w.sum())]
 

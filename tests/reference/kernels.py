@@ -134,3 +134,81 @@ def fisher_direction(X: Array, v: Array) -> Array:
         for b in range(D):
             scatter[a, b] = math.fsum(np.abs(v) * centred[:, a] * centred[:, b])
     return np.linalg.solve(scatter, np.subtract(*means))
+
+
+def stump_scores(
+    X: Array, feature: Ints, start: Ints, cuts: Array, table: Ints, unit: float, width: int
+) -> list[list[float]]:
+    """A row of the table for each feature: of NaN, or by the number of cuts below the value."""
+    out = []
+    for x in X.tolist():
+        F, first = [0] * width, 0
+        for d, a, b in zip(feature.tolist(), start[:-1], start[1:], strict=True):
+            below = sum(c < x[d] for c in cuts[a:b].tolist())
+            row = table[first + (0 if x[d] != x[d] else 1 + below)].tolist()
+            F = [f + t for f, t in zip(F, row, strict=False)]
+            first += 2 + int(b - a)
+        out.append([float(f) * unit for f in F])
+    return out
+
+
+def pairwise_adjoint(u: Ints, y: Ints) -> list[list[int]]:
+    """V[i, y_i] is the sum of u[i], the other classes in turn have minus an entry of it."""
+    out = []
+    for row, own in zip(u.tolist(), y.tolist(), strict=True):
+        v = [-x for x in row]
+        v.insert(own, sum(row))
+        out.append(v)
+    return out
+
+
+def pairwise_margins(outputs: Ints, y: Ints) -> list[list[int]]:
+    """o_y - o_c for every class c but y."""
+    return [
+        [o[own] - x for c, x in enumerate(o) if c != own]
+        for o, own in zip(outputs.tolist(), y.tolist(), strict=True)
+    ]
+
+
+def pairwise_wrong(z: Array, y: Ints) -> list[bool]:
+    """Where a class scores higher, or as high and comes first."""
+    out = []
+    for row, own in zip(z.tolist(), y.tolist(), strict=True):
+        others = [c for c in range(len(row) + 1) if c != own]
+        out.append(any(m < 0 or (m == 0 and c < own) for m, c in zip(row, others, strict=True)))
+    return out
+
+
+def margin_sums(u: Ints, rho: Ints) -> tuple[int, int, int, int, int]:
+    """Sums of u where rho is negative, positive, zero; the least and the largest |rho| > 0."""
+    pairs = list(zip(u.ravel().tolist(), rho.ravel().tolist(), strict=True))
+    sizes = [abs(r) for _, r in pairs if r]
+    return (
+        sum(x for x, r in pairs if r < 0),
+        sum(x for x, r in pairs if r > 0),
+        sum(x for x, r in pairs if r == 0),
+        min(sizes, default=128),
+        max(sizes, default=0),
+    )
+
+
+def log_loss_weights(z: Array, weight: Array) -> tuple[Array, float]:
+    """weight_i exp(-z_ik) / K, normalised, and the logarithm of the sum."""
+    K = z.shape[1]
+    x = [[math.log(s / K) - m for m in row] for s, row in zip(weight, z.tolist(), strict=True)]
+    top = max(map(max, x))
+    e = [[math.exp(v - top) for v in row] for row in x]
+    total = math.fsum(v for row in e for v in row)
+    return np.array(e) / total, top + math.log(total)
+
+
+def cross_entropy_weights(z: Array, weight: Array) -> tuple[Array, float]:
+    """weight_i exp(-z_ik) / (1 + sum_k exp(-z_ik)), and the mean of the logarithms."""
+    out, losses = [], []
+    for s, row in zip(weight.tolist(), z.tolist(), strict=True):
+        top = max(0.0, *(-m for m in row))
+        e = [math.exp(-m - top) for m in row]
+        total = math.exp(-top) + math.fsum(e)
+        out.append([s * v / total for v in e])
+        losses.append(s * (top + math.log(total)))
+    return np.array(out), math.fsum(losses)

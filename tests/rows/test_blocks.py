@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reference import kernels as ref
-from tcboost._core import prefix_sums
+from tcboost import _core
 from tcboost.rows import blocks
 from tcboost.rows.blocks import Block, LocalRows, effective_n_jobs
 
@@ -23,6 +23,14 @@ def problem(n, n_bins, width, dtype=np.uint8, largest=100, seed=0):
     V = rng.integers(-largest, largest + 1, size=(n, width))
     offset = np.concatenate([[0], np.cumsum(n_bins)])
     return np.asfortranarray(bins), V, offset
+
+
+def prefix_sums(bins, V, offset, n_threads, y=None):
+    """Every feature for itself."""
+    n_bins = np.diff(offset)
+    place = np.concatenate([np.arange(b) for b in [0, *n_bins]]).astype(np.int32)
+    group = np.arange(bins.shape[1])
+    return _core.prefix_sums(bins, V, y, offset, group, place, offset, n_threads)
 
 
 def local_rows(X, y=None, weight=None, max_bins="auto", n_jobs=1):
@@ -128,10 +136,10 @@ def test_blocks_do_not_matter(monkeypatch, size):
     expected = whole.sum(Block.prefix_sums, V)
     np.testing.assert_array_equal(parts.sum(Block.prefix_sums, V), expected)
     assert expected.tolist() == ref.prefix_sums(
-        whole.binning.transform(whole.X), V, whole.blocks[0].offset
+        whole.binning.transform(whole.X), V, whole.groups.offset
     )
     # A map sees every row once, in order.
-    seen = parts.map(lambda block, v: (len(block.bins), v), V)
+    seen = parts.map(lambda block, v: (len(block.cells), v), V)
     assert sum(n for n, _ in seen) == len(parts) == 53
     np.testing.assert_array_equal(np.concatenate([v for _, v in seen]), V)
 
@@ -162,7 +170,7 @@ def assert_identical(a, b):
     assert a.binning.exact == b.binning.exact
     assert [bits(c) for c in a.binning.cuts] == [bits(c) for c in b.binning.cuts]
     for p, q in zip(a.blocks, b.blocks, strict=True):
-        assert bits(p.bins) == bits(q.bins)
+        assert bits(p.cells) == bits(q.cells)
 
 
 VALUES = st.sampled_from([0.0, -0.0, 1.0, -1.0, 0.1, 1e300, 5e-324, np.nan])

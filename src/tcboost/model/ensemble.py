@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -10,10 +12,12 @@ from numpy.typing import NDArray
 
 from ..margins import Margin
 from ..oracles import Column, Stump
+from .tables import StumpTables, compile_stumps
 
 Vector = NDArray[np.float64]
 
-_CELLS = 1 << 22  # outputs held at a time
+
+_CELLS = 1 << 24  # of the tables: codes of many bits would need too many
 
 
 @dataclass(frozen=True)
@@ -24,40 +28,49 @@ class Ensemble:
     w: Vector
     margin: Margin
 
-    def scores(self, X: Vector) -> Vector:
+    def scores(self, X: Vector, n_threads: int = 1) -> Vector:
         """Class scores (rows, classes), equations (1) and (2) of the paper."""
+        if self._score_tables is not None:
+            return self._score_tables.outputs(X, n_threads)
         return self.margin.scores(self.outputs(X))
 
     def outputs(self, X: Vector) -> Vector:
         """``F(x)`` for each row."""
-        active = [(c, w) for c, w in zip(self.columns, self.w, strict=True) if np.any(w)]
+        if self._output_tables is not None:
+            return self._output_tables.outputs(X, 1)
         F = np.zeros((len(X), self.margin.n_outputs))
-        if active and all(isinstance(h, Stump) for c, _ in active for h in c.hypotheses):
-            self._add_stumps(X, active, F)
-        else:
-            for column, w in active:
-                F += w * column.outputs(X)
+        for column, w in self._active:
+            F += w * column.outputs(X)
         return F
 
-    def _add_stumps(self, X: Vector, active: list[tuple[Column, Any]], F: Vector) -> None:
-        """All stumps at once, some rows at a time."""
-        stumps: list[list[Any]] = [list(c.hypotheses) for c, _ in active]
-        feature = np.array([[h.feature for h in row] for row in stumps])
-        threshold = np.array([[h.threshold for h in row] for row in stumps])
-        missing = np.array([[h.missing_right for h in row] for row in stumps])
-        sign = np.array([[h.sign for h in row] for row in stumps])
+    @property
+    def _active(self) -> list[tuple[Column, Any]]:
+        return [(c, w) for c, w in zip(self.columns, self.w, strict=True) if np.any(w)]
+
+    @cached_property
+    def _score_tables(self) -> StumpTables | None:
+        return self._compiled(self.margin.scores)
+
+    @cached_property
+    def _output_tables(self) -> StumpTables | None:
+        return self._compiled(lambda outputs: outputs)
+
+    def _compiled(self, decode: Callable[[NDArray[Any]], NDArray[Any]]) -> StumpTables | None:
+        """A linear function of F as tables, if F is made of stumps and they fit."""
+        active, width = self._active, self.margin.n_outputs
+        stumps = [h for c, _ in active for h in c.hypotheses if isinstance(h, Stump)]
+        if not 0 < len(stumps) * width <= _CELLS or len(stumps) < sum(
+            len(c.hypotheses) for c, _ in active
+        ):
+            return None
         if self.w.ndim == 2:  # a class vector for each stump
-            mix = np.array([w for _, w in active])
+            vectors = np.array([w for _, w in active])
         elif active[0][0].code is not None:
-            mix = np.array([w * c.code for c, w in active])
-        else:
-            mix, sign = None, sign * np.array([[w] for _, w in active])
-        has_missing = bool(np.isnan(X).any())
-        step = max(1, _CELLS // feature.size)
-        for i in range(0, len(X), step):
-            x = X[i : i + step, feature]
-            right = x > threshold
-            if has_missing:
-                right |= np.isnan(x) & missing
-            signed = np.where(right, sign, -sign)  # (rows, columns, hypotheses)
-            F[i : i + step] = signed.sum(axis=1) if mix is None else signed[:, :, 0] @ mix
+            vectors = np.array([w * c.code for c, w in active])
+        else:  # a stump for each bit
+            vectors = np.kron([[w] for _, w in active], np.eye(width))
+        return compile_stumps(stumps, vectors, decode)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the tables: they are made again where they are needed."""
+        return {name: vars(self)[name] for name in ("columns", "w", "margin")}

@@ -164,6 +164,7 @@ def _from_arrays(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Any
     model.certificate_ = Certificate(**proof, unused_features=unused)
     prefix = "history_"
     model.history_ = {k[len(prefix) :]: v for k, v in arrays.items() if k.startswith(prefix)}
+    model._model = model._ensemble()
     return model
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._core import table_rows
 from ..rows.binning import MISSING
 from ..rows.blocks import Block, LocalRows
 from .base import Column, Vector
@@ -84,9 +85,12 @@ class StumpOracle:
         """The features that candidates are about."""
         return self._feature[candidates]
 
-    def price(self, rows: LocalRows, V: NDArray[np.int64]) -> StumpPrices:
-        """Edges of every stump, from one pass over the rows."""
-        sums = rows.sum(Block.prefix_sums, V)
+    def price(self, rows: LocalRows, V: NDArray[np.int64], *y: NDArray[np.intp]) -> StumpPrices:
+        """Edges of every stump, from one pass over the rows.
+
+        With classes y it is the dual weights of pairwise margins, and V their adjoint.
+        """
+        sums = rows.sum(Block.prefix_sums, V, *y)
         left = sums[self._left]
         left[0] = 0  # the constant has all rows on its right
         total = sums[self._last] + sums[MISSING]
@@ -94,15 +98,26 @@ class StumpOracle:
         return StumpPrices(self, total - 2 * left)
 
     def outputs(self, columns: Sequence[Column]) -> list[NDArray[np.int8]]:
-        """From the bins of the rows, one feature at a time."""
-        return [c.coded([self._signs(*pair) for pair in c.candidates]) for c in columns]
+        """From the cells of the rows, one feature at a time."""
+        return [
+            np.hstack([self._outputs(int(j), int(sign), c.code) for j, sign in c.candidates])
+            for c in columns
+        ]
 
-    def _signs(self, candidate: int, sign: int) -> NDArray[np.int8]:
-        """-1 or +1 for each row, as `Stump.predict` has them."""
-        d, cut = self._feature[candidate], self._cut[candidate]
-        bins = np.concatenate(self._rows.map(lambda block: block.bins[:, d]))
-        right = (bins > cut) | ((bins == MISSING) & self._missing_right[candidate])
-        return np.where(right, np.int8(sign), np.int8(-sign))
+    def _outputs(
+        self, candidate: int, sign: int, code: NDArray[np.int8] | None
+    ) -> NDArray[np.int8]:
+        """-1 or +1 for each row, as `Stump.predict` has them, times the code."""
+        d, groups = self._feature[candidate], self._rows.groups
+        bins = groups.bins(d)
+        right = bins > self._cut[candidate]
+        right[bins == MISSING] = self._missing_right[candidate]
+        table = np.where(right, sign, -sign).astype(np.int8)[:, None]
+        table = table if code is None else table * code
+        parts = self._rows.map(
+            lambda b: table_rows(table, b.cells[:, groups.group[d]], b.n_threads)
+        )
+        return parts[0] if len(parts) == 1 else np.vstack(parts)
 
     def stump(self, candidate: int, sign: int) -> Stump:
         """The candidate as a hypothesis on raw values."""

@@ -1,0 +1,66 @@
+"""A stump model as one step function of each feature."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._core import stump_scores
+from ..oracles import Stump
+
+Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class StumpTables:
+    """``F(x) = sum_d table_d[place of x_d among the cuts of feature d]``.
+
+    For each feature in use the table has a row for missing values, one for values up to the
+    first cut, and one for those above each cut (``cpp/tables.hpp``). They
+    are integers, multiples of `unit`, so that no order of a sum decides a tie.
+    """
+
+    feature: NDArray[np.int64]
+    start: NDArray[np.int64]
+    cuts: Vector
+    table: NDArray[np.int64]
+    unit: float
+    width: int
+
+    def outputs(self, X: Vector, n_threads: int) -> Vector:
+        """``F(x)`` for each row."""
+        arrays = self.feature, self.start, self.cuts, self.table
+        return stump_scores(X, *arrays, self.unit, self.width, n_threads)
+
+
+def compile_stumps(
+    stumps: Sequence[Stump], vectors: Vector, decode: Callable[[NDArray[Any]], NDArray[Any]]
+) -> StumpTables:
+    """The tables of ``decode(sum_j h_j(x) vectors[j])``, decode being linear, in integers."""
+    feature = np.array([h.feature for h in stumps], dtype=np.int64)
+    threshold = np.array([h.threshold for h in stumps], dtype=float)
+    side = np.where([h.missing_right for h in stumps], 1, -1)
+    # No sum is beyond 2**61.
+    most = float(np.abs(decode(vectors)).max(axis=1).sum())
+    bits = min(60 - int(np.frexp(most)[1]), 1000)
+    v = decode(np.rint(np.ldexp(vectors, bits)).astype(np.int64))
+    v = np.array([h.sign for h in stumps])[:, None] * v
+    none = np.zeros((1, v.shape[1]), dtype=np.int64)
+    cuts, parts, used = [], [], np.unique(feature)
+    for d in used:
+        of_d = feature == d
+        own, place = np.unique(threshold[of_d], return_inverse=True)
+        jumps = np.zeros((len(own), v.shape[1]), dtype=np.int64)
+        np.add.at(jumps, place, v[of_d])
+        below = np.concatenate([none, np.cumsum(jumps, axis=0)])  # stumps that x is right of
+        parts += [side[of_d][None] @ v[of_d], 2 * below - below[-1]]
+        cuts.append(own)
+    start = np.concatenate([[0], np.cumsum([len(c) for c in cuts])]).astype(np.int64)
+    table = np.concatenate(parts)
+    padded = np.pad(table, ((0, 0), (0, -table.shape[1] % 4)))
+    unit = float(np.ldexp(1.0, -bits))
+    return StumpTables(used, start, np.concatenate(cuts), padded, unit, table.shape[1])

@@ -1,0 +1,71 @@
+"""Features with few bins, counted together: the cells of a group are combinations of bins."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+_CELLS = 256  # of a group of several features, at the most
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Which features are counted together, and the bins of the cells (``cpp/histogram.hpp``).
+
+    The cells of group g are the rows ``first[g]`` to ``first[g + 1]`` of a table, the bins of
+    feature d the rows ``offset[d]`` to ``offset[d + 1]`` of another. `place` has, feature by
+    feature, the bin of each cell of the feature's group.
+    """
+
+    first: NDArray[np.int64]
+    group: NDArray[np.int64]
+    place: NDArray[np.int32]
+    offset: NDArray[np.int64]
+
+    def bins(self, d: int) -> NDArray[np.int32]:
+        """Of feature d, the bin of each cell of its group."""
+        ends = np.cumsum(np.diff(self.first)[self.group[: d + 1]])
+        return self.place[: ends[d]][ends[d - 1] if d else 0 :]
+
+
+def group_features(
+    bins: NDArray[Any], n_bins: NDArray[np.int64]
+) -> tuple[NDArray[Any], Groups]:
+    """The cells of all rows (rows, groups), by columns, and what they mean.
+
+    A feature joins the last group as long as few combinations of bins occur, those with few
+    bins first. It is exact: one-hot features make as many cells as there were categories.
+    """
+    members: list[list[int]] = []
+    cells: list[NDArray[Any]] = []
+    places: dict[int, NDArray[Any]] = {}
+    n_cells: list[int] = []
+    for d in np.argsort(n_bins, kind="stable").tolist():
+        n, bin_of = int(n_bins[d]), bins[:, d]
+        if members and n_cells[-1] * n <= _CELLS * _CELLS:
+            joint = cells[-1].astype(np.int32) * n + bin_of
+            occurs = np.zeros(n_cells[-1] * n, dtype=bool)
+            occurs[joint] = True
+            found = np.flatnonzero(occurs)
+            if len(found) <= _CELLS:
+                new = np.cumsum(occurs, dtype=np.int32) - 1
+                cells[-1] = new[joint].astype(bins.dtype)
+                for member in members[-1]:
+                    places[member] = places[member][found // n]
+                places[d], n_cells[-1] = found % n, len(found)
+                members[-1].append(d)
+                continue
+        members.append([d])
+        cells.append(bin_of)
+        places[d] = np.arange(n)
+        n_cells.append(n)
+    group = np.empty(len(n_bins), dtype=np.int64)
+    for g, features in enumerate(members):
+        group[features] = g
+    first = np.concatenate([[0], np.cumsum(n_cells)]).astype(np.int64)
+    place = np.concatenate([places[d] for d in range(len(n_bins))]).astype(np.int32)
+    offset = np.concatenate([[0], np.cumsum(n_bins)])
+    return np.asfortranarray(np.column_stack(cells)), Groups(first, group, place, offset)

@@ -1,0 +1,152 @@
+"""Stump models compiled into tables: against plain loops, and against the stumps themselves."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_wine
+from sklearn.model_selection import train_test_split
+
+import tcboost
+from reference import kernels
+from tcboost._core import stump_scores
+from tcboost.margins import Codeword, Pairwise
+from tcboost.model import Ensemble
+from tcboost.model.tables import compile_stumps
+from tcboost.oracles import Column, Stump
+
+RNG = np.random.RandomState(0)
+
+
+def rows(n, n_features, missing=0.1):
+    X = RNG.randint(-3, 4, (n, n_features)).astype(float)
+    X[RNG.rand(*X.shape) < missing] = np.nan
+    return X
+
+
+def stumps(n, n_features):
+    """Some cut at a value of the data, some constant, some that tell missing values alone."""
+    special = [-np.inf, np.inf]
+    return [
+        Stump(
+            RNG.randint(n_features),
+            special[j % 2] if j % 7 == 0 else RNG.randint(-4, 4) / 2,
+            RNG.choice([-1, 1]),
+            bool(j % 2 == 0 if j % 7 == 0 else RNG.randint(2)),
+        )
+        for j in range(n)
+    ]
+
+
+@pytest.mark.parametrize("width", [1, 3, 4, 7, 8, 9, 26])
+@pytest.mark.parametrize("n", [1, 63, 64, 1025])
+def test_kernel_is_its_twin(n, width):
+    X, model = rows(n, 5), compile_stumps(stumps(40, 5), RNG.randn(40, width), np.array)
+    arrays = model.feature, model.start, model.cuts, model.table, model.unit
+    expected = kernels.stump_scores(X, *arrays, width)
+    for n_threads in (1, 3):
+        assert model.outputs(X, n_threads).tolist() == expected
+    assert model.outputs(np.asfortranarray(X), 2).tolist() == expected
+    wide = np.full((n, 10), 7.0)
+    wide[:, ::2] = X
+    assert model.outputs(wide[:, ::2], 2).tolist() == expected
+
+
+@pytest.mark.parametrize("n_stumps", [1, 2, 200])
+def test_tables_are_the_sum_of_the_stumps(n_stumps):
+    X, hs, v = rows(300, 6), stumps(n_stumps, 6), RNG.randn(n_stumps, 4)
+    expected = sum(h.predict(X)[:, None] * a for h, a in zip(hs, v, strict=True))
+    np.testing.assert_allclose(
+        compile_stumps(hs, v, np.array).outputs(X, 1), expected, atol=1e-13
+    )
+
+
+@pytest.mark.parametrize("kind", ["coded", "vector", "bits"])
+def test_an_ensemble_is_the_sum_of_its_columns(kind):
+    X, T, L = rows(100, 4), 12, 3
+    w = RNG.rand(T, L) if kind == "vector" else RNG.rand(T)
+    w[3] = 0.0
+    code = np.array([1, -1, 1], dtype=np.int8)
+    columns = [
+        Column(tuple(stumps(L, 4)))
+        if kind == "bits"
+        else Column(
+            tuple(stumps(1, 4)), code * RNG.choice([-1, 1]) if kind == "coded" else None
+        )
+        for _ in range(T)
+    ]
+    M = np.array([[1, 1, -1], [-1, 1, 1], [1, -1, 1]], dtype=np.int8)
+    model = Ensemble(columns, w, Codeword(M) if kind == "bits" else Pairwise(L))
+    expected = sum(a * c.outputs(X) for c, a in zip(columns, w, strict=True))
+    np.testing.assert_allclose(model.outputs(X), expected, atol=1e-13)
+    np.testing.assert_allclose(model.scores(X), model.margin.scores(expected), atol=1e-13)
+
+
+def test_ties_are_ties():
+    """Sums of the same numbers, in an order of their own for each class."""
+    w = np.array([0.1, 0.7, 1 / 3, 1e-9])
+    X = RNG.randn(50, 8) + 10.0
+    hs = [Stump(d, 0.0, 1, True) for d in range(8)]
+    v = np.zeros((8, 2))
+    v[:4, 0], v[4:, 1] = w, w[::-1]
+    F = compile_stumps(hs, v, np.array).outputs(X, 1)
+    assert (F[:, 0] == F[:, 1]).all()
+    np.testing.assert_allclose(F, w.sum(), rtol=1e-15)
+
+
+def test_a_model_without_columns_scores_zero():
+    assert (
+        Ensemble([], np.zeros(0), Pairwise(3)).outputs(rows(5, 2)).tolist() == [[0.0] * 3] * 5
+    )
+
+
+def test_tables_too_large_are_not_made(monkeypatch):
+    columns = [Column((h,), np.array([1, -1], dtype=np.int8)) for h in stumps(20, 3)]
+    X, model = rows(50, 3), Ensemble(columns, np.ones(20), Pairwise(2))
+    expected = model.outputs(X)
+    monkeypatch.setattr("tcboost.model.ensemble._CELLS", 39)
+    other = Ensemble(columns, np.ones(20), Pairwise(2))
+    np.testing.assert_allclose(other.outputs(X), expected, atol=1e-13)
+    assert other._output_tables is None
+    assert model._output_tables is not None
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        tcboost.AdaBoostMO(max_iter=30),
+        tcboost.AdaBoostMO(np.tile(1 - 2 * np.eye(3, dtype=int), 21), max_iter=30),
+        tcboost.AdaBoostECC(max_iter=60, random_state=0),
+        tcboost.TCBoostClassifier(theta=20, max_iter=60),
+    ],
+)
+def test_a_row_scores_the_same_in_any_company(model):
+    X, X_new, y, _ = train_test_split(*load_wine(return_X_y=True), random_state=0)
+    model.fit(X, y)
+    whole = model.decision_function(X_new)
+    one_by_one = np.vstack([model.decision_function(x[None]) for x in X_new])
+    assert whole.tobytes() == one_by_one.tobytes()
+    assert whole.tobytes() == model.set_params(n_jobs=1).decision_function(X_new).tobytes()
+    many = np.tile(X_new, (100, 1))
+    assert model.set_params(n_jobs=3).decision_function(many)[: len(X_new)].tobytes() == (
+        whole.tobytes()
+    )
+
+
+def test_coefficients_changed_by_hand_count():
+    X, y = load_wine(return_X_y=True)
+    model = tcboost.AdaBoostECC(max_iter=10, random_state=0).fit(X, y)
+    before = model.decision_function(X)
+    model.estimator_weights_ = 2.0 * model.estimator_weights_
+    np.testing.assert_allclose(model.decision_function(X), 2.0 * before)
+
+
+def test_kernel_refuses_what_does_not_fit():
+    model = compile_stumps(stumps(10, 3), np.ones((10, 2)), np.array)
+    arrays = [model.feature, model.start, model.cuts, model.table]
+    with pytest.raises(ValueError, match="no such feature"):
+        stump_scores(rows(4, 1), *arrays, 1.0, 2, 1)
+    with pytest.raises(ValueError, match="table"):
+        stump_scores(rows(4, 3), *arrays[:3], model.table[1:], 1.0, 2, 1)
+    with pytest.raises(ValueError, match="start"):
+        stump_scores(rows(4, 3), arrays[0], arrays[1] + 1, *arrays[2:], 1.0, 2, 1)

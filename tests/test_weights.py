@@ -1,0 +1,120 @@
+"""The kernels over rows x margins, against plain loops; threads never matter."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from reference import kernels as ref
+from tcboost import _core
+
+SIZES = [(1, 1), (7, 2), (300, 6), (9000, 3)]  # the last one is worth threads
+
+
+def problem(n, width, seed=0, spread=3.0, even=False):
+    rng = np.random.default_rng(seed)
+    weight = np.full(n, 1 / n) if even else rng.dirichlet(np.ones(n))
+    return spread * rng.normal(size=(n, width)), weight, rng
+
+
+def integers(z, weight, cross_entropy, n_threads=1):
+    u = np.full(z.shape, -1)
+    return u, *_core.dual_integers(z, weight, cross_entropy, u, n_threads)
+
+
+@pytest.mark.parametrize("shape", SIZES)
+@pytest.mark.parametrize("even", [False, True])
+@pytest.mark.parametrize("spread", [0.0, 1.0, 50.0])
+@pytest.mark.parametrize("cross_entropy", [False, True])
+def test_dual_integers(shape, even, spread, cross_entropy):
+    z, weight, _ = problem(*shape, spread=spread, even=even)
+    twin = ref.cross_entropy_weights if cross_entropy else ref.log_loss_weights
+    expected, loss = twin(z, weight)
+    u, value, bits, total = integers(z, weight, cross_entropy)
+    assert total == sum(u.ravel().tolist()) <= 2**60
+    assert (u >= 0).all()
+    if cross_entropy:
+        assert value == pytest.approx(loss, rel=1e-13)
+        p = u.astype(np.longdouble) / np.longdouble(2) ** bits
+        assert (p.sum(axis=1) <= weight * (1 + 1e-15)).all()
+        np.testing.assert_allclose(p.astype(float), expected, rtol=3e-15, atol=2.0**-bits)
+    else:
+        assert value + np.log(np.ldexp(float(total), -bits)) == pytest.approx(loss, abs=1e-13)
+        assert total > 2**58  # no digit is given away
+        np.testing.assert_allclose(u / total, expected, rtol=1e-14, atol=2.0**-58)
+    for n_threads in (2, 3):
+        again = integers(z, weight, cross_entropy, n_threads)
+        np.testing.assert_array_equal(again[0], u)
+        assert again[1:] == (value, bits, total)
+
+
+def test_exponentials_to_the_last_place():
+    """Of one row against many: every weight is exp of its margin, as exactly as can be."""
+    z = np.linspace(0.0, 36.0, 20_001)[:, None]
+    u, _, bits, _ = integers(z, np.full(len(z), 1.0), False)
+    expected = np.ldexp(np.exp(-z[:, 0].astype(np.longdouble)), bits)
+    error = np.abs(u[:, 0] - expected)
+    assert (error <= 0.5 + 2.5e-16 * expected).all()
+
+
+@pytest.mark.parametrize("shape", SIZES)
+def test_margins(shape):
+    z, _, rng = problem(*shape)
+    n, width = shape
+    y = rng.integers(width + 1, size=n)
+    outputs = rng.choice(np.array([-1, 1], dtype=np.int8), size=(n, width + 1))
+    z[rng.random(z.shape) < 0.3] = 0.0
+    wide = 20 * n
+    big = [np.tile(a, (20, 1)) if a.ndim > 1 else np.tile(a, 20) for a in (outputs, y, z)]
+    for n_threads, (o, labels, margins) in [(1, (outputs, y, z)), (3, big)]:
+        rho = _core.pairwise_margins(o, labels, n_threads)
+        assert rho.dtype == np.int8
+        assert rho[:n].tolist() == ref.pairwise_margins(outputs, y)
+        wrong = _core.pairwise_wrong(margins, labels, n_threads)
+        assert wrong[:n].tolist() == ref.pairwise_wrong(z, y)
+        u = rng.integers(2**40, size=rho.shape)
+        assert _core.margin_sums(u, rho, n_threads) == ref.margin_sums(u, rho)
+        moved = margins.copy()
+        _core.add_margins(moved, 0.3, rho, n_threads)
+        assert moved.tobytes() == (margins + 0.3 * rho).tobytes()
+    assert len(rho) == wide
+
+
+def test_margin_sums_of_any_margins():
+    rng = np.random.default_rng(0)
+    for rho in (
+        rng.integers(-128, 128, size=(50, 3)).astype(np.int8),
+        np.full((2, 2), -128, dtype=np.int8),
+        np.zeros((3, 1), dtype=np.int8),
+    ):
+        u = rng.integers(2**50, size=rho.shape)
+        assert _core.margin_sums(u, rho, 1) == ref.margin_sums(u, rho)
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.uint32])
+@pytest.mark.parametrize("n", [5, 60_000])
+def test_table_rows(dtype, n):
+    rng = np.random.default_rng(0)
+    table = rng.integers(-1, 2, size=(200, 3)).astype(np.int8)
+    cells = rng.integers(200, size=n).astype(dtype)
+    np.testing.assert_array_equal(_core.table_rows(table, cells, 2), table[cells])
+
+
+def test_kernels_refuse_what_does_not_fit():
+    z, weight, _ = problem(4, 2)
+    u, rho = np.zeros((4, 2), dtype=np.int64), np.zeros((4, 2), dtype=np.int8)
+    y = np.zeros(4, dtype=np.int64)
+    with pytest.raises(ValueError, match="shapes"):
+        _core.dual_integers(z, weight[:3], False, u, 1)
+    with pytest.raises(ValueError, match="shapes"):
+        _core.dual_integers(z, weight, False, u[:3], 1)
+    with pytest.raises(ValueError, match="rows"):
+        _core.pairwise_margins(rho, y[:3], 1)
+    with pytest.raises(ValueError, match="rows"):
+        _core.pairwise_wrong(z, y[:3], 1)
+    with pytest.raises(ValueError, match="shapes"):
+        _core.margin_sums(u, rho[:3], 1)
+    with pytest.raises(ValueError, match="shapes"):
+        _core.add_margins(z, 1.0, rho[:3], 1)
+    with pytest.raises(TypeError):
+        _core.add_margins(z.astype(np.float32), 1.0, rho, 1)
