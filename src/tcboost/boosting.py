@@ -137,8 +137,7 @@ class Run:
             done = corrector.done(gap)
             if done or gap <= enough or room <= 0 or stop or not priced.columns:  # (3), (6)
                 # Drafts at different prices are compared, so they are polished all the same.
-                compared = draft and corrector.budget.price > 0
-                settled = done and corrector.solved and not compared
+                settled = done and not (draft and corrector.budget.price > 0)
                 if settled or not corrector.polish(enough) or draft:
                     break
                 history.forget()
