@@ -528,6 +528,15 @@ def test_any_numbers_are_solved_or_honest(problem):
     assert solution.status == "optimal" or solution.gap <= limit
 
 
+def test_rounding_that_undoes_a_solution_ends_the_run():
+    """P w, computed anew, is never as good as the sum of the steps was: found at random."""
+    P = np.array([[568.0, 105.0], [112.0, 498.0]])
+    solution = solve_master(P, 1e6)
+    assert_certified(P, 1e6, solution)
+    assert solution.gap <= 1e-15 * (1 + 568e6) ** 2
+    assert solution.n_iter <= 60
+
+
 def degenerate_problem(seed):
     """Of any shape: few rows or few columns, duplicates, opposites, low rank, one feature."""
     rng = np.random.default_rng(seed)

@@ -97,7 +97,7 @@ class TotallyCorrective:
         dual: DualWeights,
     ) -> bool:
         """Steps (4) and (5) of Algorithm 3."""
-        self._add(self._margin.apply(outputs[0], self._y).ravel())
+        self._add(self._margin.apply(outputs[0], self._y).reshape(-1, 1))
         self.w = np.append(self.w, 0.0)
         self._solve()
         return True
