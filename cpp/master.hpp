@@ -350,7 +350,8 @@ class Master {
             if (!fresh) {
                 // What a model of the past achieves says nothing about rounding.
             } else if (step > 1.25) {  // the ridge, not the curvature, held the step back
-                ridge = std::max(ridge / 10.0, 1e-15);
+                if (!narrow_) ridge = std::max(ridge / 10.0, 1e-15);
+                narrow_ = false;
             } else if (step < 1e-9) {  // rounding has made it a direction of ascent
                 ridge *= 100.0;
                 narrow_ = false;
