@@ -44,21 +44,24 @@ inline SmoothLoss exponential_loss() {
             true};
 }
 
-// The t in (0, t_max] of least loss at z + t zd; 1 if `enough` slope is gone there.
+// The t in (0, t_max] of least loss at z + t zd; 1 if `enough` slope is gone there, and the loss
+// is at the `most` what it was: a loss with kinks can rise while the slope falls, and steps that
+// may raise it can go round in circles.
 //
 // By Newton's method on the slope, kept inside a bracket.
 inline double minimise_along(const Expand& expand, bool centred, const Vector& z,
-                             const Vector& zd, double t_max, double enough = 0.0) {
+                             const Vector& zd, double t_max, double enough = 0.0,
+                             double most = 0.0) {
     const std::size_t n = z.size();
     Vector at(n), u(n), h(n);
     double low = 0.0, high = t_max, t = std::min(1.0, t_max);
     for (int i = 0; i < 100; ++i) {
         std::copy(z.begin(), z.end(), at.begin());
         add_multiple(t, zd.data(), at.data(), n);
-        expand(at, u, h);
+        const double loss = expand(at, u, h);
         const double descent = inner(u.data(), zd.data(), n);
         const bool done =
-            (t == 1.0 && std::fabs(descent) <= enough) || (t == t_max && descent >= 0);
+            (t == 1.0 && std::fabs(descent) <= enough && loss <= most) || (t == t_max && descent >= 0);
         if (done || descent == 0.0) break;
         (descent >= 0 ? low : high) = t;
         const double centre = centred ? descent : 0.0;
@@ -468,7 +471,7 @@ class Master {
         combine_columns(d, zd);
         const double rounding = rounding_ * std::max(1.0, std::fabs(state.loss));
         const double enough = std::max(kSlope * inner(state.u.data(), zd.data(), n_), rounding);
-        t = minimise_along(expand_, centred_, state.z, zd, t_max, enough);
+        t = minimise_along(expand_, centred_, state.z, zd, t_max, enough, state.loss + rounding);
         State next;
         next.w.resize(d.size());
         total = 0.0;

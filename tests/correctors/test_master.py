@@ -537,6 +537,26 @@ def test_rounding_that_undoes_a_solution_ends_the_run():
     assert solution.n_iter <= 60
 
 
+def test_no_step_raises_the_loss():
+    """Where kinks are sharp a full step could, although it took most of the slope: a circle."""
+    a, b = 291.54193, 29.154194
+    P = np.array(
+        [
+            [a, 100.0, -0.1],
+            [-1.0, -0.1, 0.1],
+            [1.0, 100.0, b],
+            [1.0, 100.0, -0.1],
+            [-1.0, b, 0.1],
+            [1000.0, b, b],
+            [a, 0.05, b],
+            [a, 0.05, b],
+            [a, 0.0, 0.0],
+            [-1.0, b, 0.05],
+        ]
+    )
+    assert_solved(P, 191.07058897968508, solve_master(P, 191.07058897968508, w0=[0, 1, 0]))
+
+
 def degenerate_problem(seed):
     """Of any shape: few rows or few columns, duplicates, opposites, low rank, one feature."""
     rng = np.random.default_rng(seed)
