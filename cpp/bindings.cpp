@@ -227,54 +227,22 @@ tcboost::SmoothLoss as_loss(nb::object on_margins, bool centred) {
             centred};
 }
 
-nb::tuple as_tuple(tcboost::Solution solution) {
-    tcboost::State& at = solution.at;
-    return nb::make_tuple(as_array(std::move(at.w)), as_array(std::move(at.z)),
-                          as_array(std::move(at.u)), at.r, at.loss, at.gap, solution.n_iter,
-                          solution.optimal);
-}
-
-template <class T>
-using Columns = nb::ndarray<const T, nb::ndim<2>, nb::f_contig, nb::device::cpu>;
-
-template <class T>
-nb::tuple solve_master(Columns<T> P, Reals s, nb::object on_margins, bool centred, double theta,
-                       Reals w, double tol, int max_iter) {
-    const std::size_t n = P.shape(0), t = P.shape(1);
-    if (n == 0 || t == 0) throw std::invalid_argument("P needs rows and columns");
-    if (s.shape(0) != n) throw std::invalid_argument("s needs one weight a row");
-    if (w.shape(0) != t) throw std::invalid_argument("w needs one number a column");
-    const tcboost::SmoothLoss loss = as_loss(on_margins, centred);
-    const tcboost::Vector weight = as_vector(s), start = as_vector(w);
-    auto solve = [&] {
-        return tcboost::solve_master(P.data(), n, t, loss, weight, theta, start, tol, max_iter);
-    };
-    tcboost::Solution solution;
-    if (on_margins.is_none()) {
-        nb::gil_scoped_release release;
-        solution = solve();
-    } else {
-        solution = solve();
-    }
-    return as_tuple(std::move(solution));
-}
-
-// A restricted master that grows with the rounds.
+// A restricted master; its columns are copied.
 template <class T>
 class Master {
    public:
-    using Column = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-
-    Master(Reals s, nb::object on_margins, bool centred)
+    Master(Reals s, nb::object on_margins, bool centred, bool growing)
         : s_(as_vector(s)),
           on_margins_(on_margins),
           centred_(centred),
-          master_(s_.size(), as_loss(on_margins, centred).on_margins(s_), as_loss(on_margins, centred).centred) {}
+          growing_(growing),
+          master_(s_.size(), as_loss(on_margins, centred).on_margins(s_), centred, growing) {}
 
-    void add(Column column) {
-        if (column.shape(0) != master_.n_rows())
-            throw std::invalid_argument("a column needs one margin a row");
-        master_.add({column.data(), column.data() + column.shape(0)});
+    void add(nb::ndarray<const T, nb::ndim<2>, nb::f_contig, nb::device::cpu> columns) {
+        const std::size_t n = master_.n_rows();
+        if (columns.shape(0) != n) throw std::invalid_argument("a column needs one margin a row");
+        for (std::size_t j = 0; j < columns.shape(1); ++j)
+            master_.add({columns.data() + j * n, columns.data() + (j + 1) * n});
     }
 
     void keep(nb::ndarray<const bool, nb::ndim<1>, nb::c_contig, nb::device::cpu> kept) {
@@ -294,14 +262,17 @@ class Master {
         } else {
             solution = master_.solve(theta, std::move(start), tol, max_iter);
         }
-        return as_tuple(std::move(solution));
+        tcboost::State& at = solution.at;
+        return nb::make_tuple(as_array(std::move(at.w)), as_array(std::move(at.z)),
+                              as_array(std::move(at.u)), at.r, at.loss, at.gap, solution.n_iter,
+                              solution.optimal);
     }
 
     nb::tuple state() {
         tcboost::Archive archive;
         master_.visit(archive);
         const std::string& bytes = archive.bytes();
-        return nb::make_tuple(as_array(s_), on_margins_, centred_,
+        return nb::make_tuple(as_array(s_), on_margins_, centred_, growing_,
                               nb::bytes(bytes.data(), bytes.size()));
     }
 
@@ -313,7 +284,7 @@ class Master {
    private:
     tcboost::Vector s_;
     nb::object on_margins_;
-    bool centred_;
+    bool centred_, growing_;
     tcboost::Master<T> master_;
 };
 
@@ -375,34 +346,27 @@ NB_MODULE(_core, m) {
           nb::arg("rho").noconvert(), nb::arg("n_threads"), "z += coefficient rho.");
     m.def("pairwise_wrong", &pairwise_wrong, nb::arg("z").noconvert(),
           nb::arg("y").noconvert(), nb::arg("n_threads"), "Which rows are misclassified.");
-    auto master = [&m](auto type, const char* text) {
-        m.def("solve_master", &solve_master<decltype(type)>, nb::arg("P").noconvert(),
-              nb::arg("s"), nb::arg("on_margins").none(), nb::arg("centred"), nb::arg("theta"),
-              nb::arg("w"), nb::arg("tol"), nb::arg("max_iter"), text);
-    };
-    master(std::int8_t{}, "Solve a restricted master: w, z, u, r, loss, gap, n_iter, optimal.");
-    master(std::int16_t{}, "");
-    master(double{}, "");
-    auto growing = [&m](auto type, const char* name) {
+    auto master = [&m](auto type, const char* name) {
         using M = Master<decltype(type)>;
-        nb::class_<M>(m, name, "A restricted master that grows; see cpp/master.hpp.")
-            .def(nb::init<Reals, nb::object, bool>(), nb::arg("s"), nb::arg("on_margins").none(),
-                 nb::arg("centred"))
-            .def("add", &M::add, nb::arg("column").noconvert())
+        nb::class_<M>(m, name, "A restricted master; see cpp/master.hpp.")
+            .def(nb::init<Reals, nb::object, bool, bool>(), nb::arg("s"),
+                 nb::arg("on_margins").none(), nb::arg("centred"), nb::arg("growing"))
+            .def("add", &M::add, nb::arg("columns").noconvert())
             .def("keep", &M::keep, nb::arg("kept"))
             .def("solve", &M::solve, nb::arg("theta"), nb::arg("w"), nb::arg("tol"),
                  nb::arg("max_iter"))
             .def("__getstate__", &M::state)
             .def("__setstate__",
                  [](M& self, nb::tuple state) {
-                     new (&self) M(nb::cast<Reals>(state[0]), state[1], nb::cast<bool>(state[2]));
-                     self.restore(nb::cast<nb::bytes>(state[3]));
+                     new (&self) M(nb::cast<Reals>(state[0]), state[1], nb::cast<bool>(state[2]),
+                                   nb::cast<bool>(state[3]));
+                     self.restore(nb::cast<nb::bytes>(state[4]));
                  })
             .def("__deepcopy__", [](const M& self, nb::object) { return M(self); });
     };
-    growing(std::int8_t{}, "Master8");
-    growing(std::int16_t{}, "Master16");
-    growing(double{}, "MasterFloat");
+    master(std::int8_t{}, "Master8");
+    master(std::int16_t{}, "Master16");
+    master(double{}, "MasterFloat");
     m.def("minimise_along", &minimise_along, nb::arg("s"), nb::arg("on_margins").none(),
           nb::arg("centred"), nb::arg("z"), nb::arg("zd"), nb::arg("t_max"),
           "The t in (0, t_max] of least loss at z + t zd.");

@@ -160,20 +160,11 @@ TCBOOST_INLINE double exp_of_negative(double x) {
     const double shifted = x * 1.4426950408889634 + shift;
     const double k = shifted - shift;
     const double r = (x - k * 0.693147180369123816490) - k * 1.90821492927058770002e-10;
-    double p = 1.0 / 6227020800.0;  // Taylor: |r| <= log(2) / 2
-    p = p * r + 1.0 / 479001600.0;
-    p = p * r + 1.0 / 39916800.0;
-    p = p * r + 1.0 / 3628800.0;
-    p = p * r + 1.0 / 362880.0;
-    p = p * r + 1.0 / 40320.0;
-    p = p * r + 1.0 / 5040.0;
-    p = p * r + 1.0 / 720.0;
-    p = p * r + 1.0 / 120.0;
-    p = p * r + 1.0 / 24.0;
-    p = p * r + 1.0 / 6.0;
-    p = p * r + 0.5;
-    p = p * r + 1.0;
-    p = p * r + 1.0;
+    // Taylor: |r| <= log(2) / 2.
+    constexpr double factorial[] = {479001600, 39916800, 3628800, 362880, 40320, 5040, 720,
+                                    120,       24,       6,       2,      1,     1};
+    double p = 1.0 / 6227020800.0;
+    for (double f : factorial) p = p * r + 1.0 / f;
     std::uint64_t bits;
     std::memcpy(&bits, &shifted, sizeof bits);
     bits = (bits + 1023) << 52;

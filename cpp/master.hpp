@@ -44,21 +44,24 @@ inline SmoothLoss exponential_loss() {
             true};
 }
 
-// The t in (0, t_max] of least loss at z + t zd; 1 if `enough` slope is gone there.
+// The t in (0, t_max] of least loss at z + t zd; 1 if `enough` slope is gone there, and the loss
+// is at the `most` what it was: a loss with kinks can rise while the slope falls, and steps that
+// may raise it can go round in circles.
 //
 // By Newton's method on the slope, kept inside a bracket.
 inline double minimise_along(const Expand& expand, bool centred, const Vector& z,
-                             const Vector& zd, double t_max, double enough = 0.0) {
+                             const Vector& zd, double t_max, double enough = 0.0,
+                             double most = 0.0) {
     const std::size_t n = z.size();
     Vector at(n), u(n), h(n);
     double low = 0.0, high = t_max, t = std::min(1.0, t_max);
     for (int i = 0; i < 100; ++i) {
         std::copy(z.begin(), z.end(), at.begin());
         add_multiple(t, zd.data(), at.data(), n);
-        expand(at, u, h);
+        const double loss = expand(at, u, h);
         const double descent = inner(u.data(), zd.data(), n);
         const bool done =
-            (t == 1.0 && std::fabs(descent) <= enough) || (t == t_max && descent >= 0);
+            (t == 1.0 && std::fabs(descent) <= enough && loss <= most) || (t == t_max && descent >= 0);
         if (done || descent == 0.0) break;
         (descent >= 0 ? low : high) = t;
         const double centre = centred ? descent : 0.0;
@@ -206,14 +209,13 @@ class Model {
 template <class T>
 class Master {
    public:
-    // The columns may be given at once, to be solved cold, or by `add`, to be solved again and
-    // again: then a model that halves the gap is good enough, and z is not rebuilt every time.
-    Master(std::size_t n, Expand expand, bool centred, std::vector<const T*> columns = {})
-        : columns_(std::move(columns)),
-          n_(n),
+    // A growing master is solved again and again: then a model that halves the gap is good
+    // enough, and z is not rebuilt every time.
+    Master(std::size_t n, Expand expand, bool centred, bool growing)
+        : n_(n),
           expand_(std::move(expand)),
           centred_(centred),
-          growing_(columns_.empty()),
+          growing_(growing),
           rounding_(centred ? 1e-11 : 1e-16) {}
 
     void add(std::vector<T> column) {
@@ -234,7 +236,7 @@ class Master {
     std::size_t n_rows() const { return n_; }
     std::size_t n_columns() const { return columns_.size(); }
 
-    // All but the loss, of a growing master.
+    // All but the loss.
     template <class See>
     void visit(See& see) {
         std::vector<std::vector<T>> columns;
@@ -276,6 +278,7 @@ class Master {
     static constexpr std::size_t kExtend = 16;
     static constexpr std::size_t kFew = 60, kShare = 1;  // new columns: so many, or that part
     static constexpr int kStalled = 12;  // steps without a better gap: precision is exhausted
+    static constexpr int kUndone = 3;    // solutions that were none once P w was computed
     static constexpr int kRebuild = 64;  // steps after which a growing master computes P w
 
     // The state at w, and the largest budget at which that has a moderate gap; w is scaled back
@@ -319,14 +322,17 @@ class Master {
         set_gap(state, theta);
         State best = state;
         const int most_steps = growing_ ? kRebuild : 0;
-        int stalled = 0;
+        int stalled = 0, undone = 0;
         double ridge = 1e-11;
         Vector d;
         for (;;) {
             if (best.gap <= tol && best.n_steps > most_steps) {
-                State again = state_at(best.w, theta);
-                if (again.gap > tol) state = again;
-                best = std::move(again);
+                best = state_at(best.w, theta);
+                if (best.gap > tol) {  // the rounding of z decides, and will do so again
+                    state = best;
+                    model_.forget();
+                    if (++undone >= kUndone) break;
+                }
             }
             if (best.gap <= tol || n_iter >= max_iter_ || stalled >= kStalled) break;
             ++n_iter;
@@ -347,7 +353,8 @@ class Master {
             if (!fresh) {
                 // What a model of the past achieves says nothing about rounding.
             } else if (step > 1.25) {  // the ridge, not the curvature, held the step back
-                ridge = std::max(ridge / 10.0, 1e-15);
+                if (!narrow_) ridge = std::max(ridge / 10.0, 1e-15);
+                narrow_ = false;
             } else if (step < 1e-9) {  // rounding has made it a direction of ascent
                 ridge *= 100.0;
                 narrow_ = false;
@@ -360,8 +367,8 @@ class Master {
             const double rounding = rounding_ * std::max(1.0, std::fabs(next.loss));
             const bool progress =
                 next.gap < 0.9 * best.gap || state.loss - next.loss > rounding;
-            stalled = progress || !fresh ? 0 : stalled + 1;
-            if (!progress && fresh) narrow_ = false;
+            if (fresh) stalled = progress ? 0 : stalled + 1;
+            if (fresh && !progress) narrow_ = false;
             state = std::move(next);
             if (state.gap < best.gap) best = state;
         }
@@ -464,7 +471,7 @@ class Master {
         combine_columns(d, zd);
         const double rounding = rounding_ * std::max(1.0, std::fabs(state.loss));
         const double enough = std::max(kSlope * inner(state.u.data(), zd.data(), n_), rounding);
-        t = minimise_along(expand_, centred_, state.z, zd, t_max, enough);
+        t = minimise_along(expand_, centred_, state.z, zd, t_max, enough, state.loss + rounding);
         State next;
         next.w.resize(d.size());
         total = 0.0;
@@ -491,102 +498,5 @@ class Master {
     Model<T> model_;
     State last_{};
 };
-
-// Which of the equal items is the first, for each: by a key that equal ones share.
-inline std::vector<std::uint32_t> first_equals(const Vector& key) {
-    std::vector<std::pair<double, std::uint32_t>> sorted(key.size());
-    for (std::size_t i = 0; i < key.size(); ++i)
-        sorted[i] = {key[i], static_cast<std::uint32_t>(i)};
-    std::sort(sorted.begin(), sorted.end());
-    std::vector<std::uint32_t> first(key.size());
-    for (std::size_t i = 0; i < sorted.size(); ++i) {
-        const bool equal = i > 0 && sorted[i].first == sorted[i - 1].first;
-        first[sorted[i].second] = equal ? first[sorted[i - 1].second] : sorted[i].second;
-    }
-    return first;
-}
-
-// Fixed numbers between 1 and 2 without a pattern: sums of them tell different items apart.
-inline Vector salt(std::size_t n) {
-    Vector numbers(n);
-    std::uint64_t state = 0;
-    for (double& number : numbers) {
-        std::uint64_t x = (state += 0x9E3779B97F4A7C15u);
-        x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
-        x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
-        number = 1.0 + static_cast<double>((x ^ (x >> 31)) >> 11) * 0x1p-53;
-    }
-    return numbers;
-}
-
-// Cold, on the matrix P (n x t, by columns), with equal rows and equal columns taken together:
-// of the frozen masters 2 to 46 % of the rows go, and up to 63 % of the columns.
-template <class T>
-Solution solve_master(const T* P, std::size_t n, std::size_t t, const SmoothLoss& loss,
-                      const Vector& s, double theta, const Vector& w, double tol,
-                      int max_iter) {
-    Vector key(t);
-    const Vector row_salt = salt(n), column_salt = salt(t);
-    for (std::size_t j = 0; j < t; ++j) key[j] = column_inner(P + j * n, row_salt.data(), n);
-    const auto first_column = first_equals(key);
-    std::vector<const T*> columns;
-    std::vector<std::size_t> place(t);  // of a column among the different ones
-    for (std::size_t j = 0; j < t; ++j) {
-        const T *column = P + j * n, *first = P + first_column[j] * n;
-        if (first_column[j] < j && std::equal(column, column + n, first)) {
-            place[j] = place[first_column[j]];
-        } else {
-            place[j] = columns.size();
-            columns.push_back(column);
-        }
-    }
-    key.resize(n);
-    combine(columns.data(), column_salt.data(), columns.size(), n, key.data());
-    auto first_row = first_equals(key);
-    std::vector<std::uint32_t> again;
-    for (std::size_t i = 0; i < n; ++i)
-        if (first_row[i] < i) again.push_back(static_cast<std::uint32_t>(i));
-    std::vector<char> differs(n, 0);
-    for (const T* column : columns)
-        for (const std::uint32_t i : again) differs[i] |= column[i] != column[first_row[i]];
-    std::vector<std::size_t> row(n);  // of a row among the different ones
-    std::vector<std::size_t> kept;
-    for (std::size_t i = 0; i < n; ++i) {
-        if (first_row[i] < i && !differs[i]) {
-            row[i] = row[first_row[i]];
-        } else {
-            row[i] = kept.size();
-            kept.push_back(i);
-        }
-    }
-    std::vector<T> merged;
-    if (kept.size() < n) {
-        merged.resize(kept.size() * columns.size());
-        for (std::size_t j = 0; j < columns.size(); ++j) {
-            T* out = merged.data() + j * kept.size();
-            for (std::size_t i = 0; i < kept.size(); ++i) out[i] = columns[j][kept[i]];
-            columns[j] = out;
-        }
-    }
-    Vector weight(kept.size(), 0.0), start(columns.size(), 0.0);
-    for (std::size_t i = 0; i < n; ++i) weight[row[i]] += s[i];
-    for (std::size_t j = 0; j < t; ++j) start[place[j]] += w[j];
-
-    Master<T> master(kept.size(), loss.on_margins(weight), loss.centred, std::move(columns));
-    Solution solution = master.solve(theta, start, tol, max_iter);
-
-    Vector all_w(t, 0.0), all_u(n), all_z(n);
-    for (std::size_t j = t; j-- > 0;) {  // the first of equal columns has it all
-        all_w[j] = solution.at.w[place[j]];
-        if (first_column[j] < j && place[first_column[j]] == place[j]) all_w[j] = 0.0;
-    }
-    for (std::size_t i = 0; i < n; ++i) {
-        all_z[i] = solution.at.z[row[i]];
-        all_u[i] = s[i] > 0 ? solution.at.u[row[i]] * (s[i] / weight[row[i]]) : 0.0;
-    }
-    solution.at.w = std::move(all_w), solution.at.u = std::move(all_u);
-    solution.at.z = std::move(all_z);
-    return solution;
-}
 
 }  // namespace tcboost

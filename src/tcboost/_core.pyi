@@ -81,47 +81,26 @@ def table_rows(
 ) -> NDArray[np.int8]:
     """The row of the table for each cell."""
 
-NativeSolution = tuple[
-    NDArray[np.float64],
-    NDArray[np.float64],
-    NDArray[np.float64],
-    float,
-    float,
-    float,
-    int,
-    bool,
-]
-
 class _Master:
-    """A restricted master that grows; see cpp/master.hpp."""
+    """A restricted master; see cpp/master.hpp."""
 
     def __init__(
         self,
         s: NDArray[np.float64],
         on_margins: Callable[[NDArray[np.float64]], Any] | None,
         centred: bool,
+        growing: bool,
     ) -> None: ...
-    def add(self, column: NDArray[Any]) -> None: ...
+    def add(self, columns: NDArray[Any]) -> None: ...
     def keep(self, kept: NDArray[np.bool_]) -> None: ...
     def solve(
         self, theta: float, w: NDArray[np.float64], tol: float, max_iter: int
-    ) -> NativeSolution: ...
+    ) -> tuple[Any, ...]:
+        """w, z, u, r, loss, gap, n_iter, optimal."""
 
 class Master8(_Master): ...
 class Master16(_Master): ...
 class MasterFloat(_Master): ...
-
-def solve_master(
-    P: NDArray[Any],
-    s: NDArray[np.float64],
-    on_margins: Callable[[NDArray[np.float64]], Any] | None,
-    centred: bool,
-    theta: float,
-    w: NDArray[np.float64],
-    tol: float,
-    max_iter: int,
-) -> NativeSolution:
-    """Solve a restricted master: w, z, u, r, loss, gap, n_iter, optimal."""
 
 def minimise_along(
     s: NDArray[np.float64],

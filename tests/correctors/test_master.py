@@ -528,6 +528,35 @@ def test_any_numbers_are_solved_or_honest(problem):
     assert solution.status == "optimal" or solution.gap <= limit
 
 
+def test_rounding_that_undoes_a_solution_ends_the_run():
+    """P w, computed anew, is never as good as the sum of the steps was: found at random."""
+    P = np.array([[568.0, 105.0], [112.0, 498.0]])
+    solution = solve_master(P, 1e6)
+    assert_certified(P, 1e6, solution)
+    assert solution.gap <= 1e-15 * (1 + 568e6) ** 2
+    assert solution.n_iter <= 60
+
+
+def test_no_step_raises_the_loss():
+    """Where kinks are sharp a full step could, although it took most of the slope: a circle."""
+    a, b = 291.54193, 29.154194
+    P = np.array(
+        [
+            [a, 100.0, -0.1],
+            [-1.0, -0.1, 0.1],
+            [1.0, 100.0, b],
+            [1.0, 100.0, -0.1],
+            [-1.0, b, 0.1],
+            [1000.0, b, b],
+            [a, 0.05, b],
+            [a, 0.05, b],
+            [a, 0.0, 0.0],
+            [-1.0, b, 0.05],
+        ]
+    )
+    assert_solved(P, 191.07058897968508, solve_master(P, 191.07058897968508, w0=[0, 1, 0]))
+
+
 def degenerate_problem(seed):
     """Of any shape: few rows or few columns, duplicates, opposites, low rank, one feature."""
     rng = np.random.default_rng(seed)

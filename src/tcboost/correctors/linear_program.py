@@ -73,7 +73,7 @@ class LinearProgram(TotallyCorrective):
         return super().update(columns, outputs, dual)
 
     def _add(self, rho: NDArray[Any]) -> None:
-        self._P.append(rho)
+        self._P.append(rho[:, 0])
 
     def _keep(self, kept: NDArray[np.bool_]) -> None:
         self._P.keep(kept)

