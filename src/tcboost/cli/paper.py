@@ -25,7 +25,7 @@ def add_commands(commands: Any) -> None:
     again.add_argument(
         "--out", type=Path, default=Path("reproduced"), help="default: reproduced"
     )
-    jobs = {"type": int, "choices": range(1, 257), "metavar": "N", "default": 2}
+    jobs = {"type": _count, "metavar": "N", "default": 2}
     again.add_argument("--jobs", **jobs, help="processes; default: 2")
     again.add_argument("--sets", nargs="+", choices=protocol.SETS, metavar="SET")
     some = {"type": int, "choices": range(protocol.REPETITIONS), "metavar": "N", "nargs": "+"}
@@ -33,6 +33,12 @@ def add_commands(commands: Any) -> None:
     again.set_defaults(run=reproduce)
     for command in (listing, again):
         command.add_argument("--data-dir", help="folder of the data; default: TCBOOST_DATA")
+
+
+def _count(text: str) -> int:
+    if not (text.isdecimal() and int(text) > 0):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of processes")
+    return int(text)
 
 
 def list_datasets(options: argparse.Namespace) -> None:

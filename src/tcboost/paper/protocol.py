@@ -22,7 +22,14 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import train_test_split
 from threadpoolctl import threadpool_limits
 
-from .. import AdaBoostECC, AdaBoostMO, MultiBoostECC, MultiBoostMO, TCBoostClassifier
+from .. import (
+    AdaBoostECC,
+    AdaBoostMO,
+    MultiBoostECC,
+    MultiBoostHinge,
+    MultiBoostMO,
+    TCBoostClassifier,
+)
 from . import datasets
 
 Array = NDArray[Any]
@@ -56,10 +63,11 @@ PAPER: Mapping[str, Algorithm] = {
     "AdaBoost.ECC": Algorithm(AdaBoostECC, ("stump", "lda")),
     "MultiBoost.ECC": Algorithm(MultiBoostECC, ("stump", "lda"), budget=True),
 }
-_LEARNED = {"coding": "learned", "theta": "stagewise"}
 ALGORITHMS: Mapping[str, Algorithm] = {
     **PAPER,  # and beyond it:
-    "MultiBoost.ECC, learned codes": Algorithm(MultiBoostECC, parameters=_LEARNED),
+    "MultiBoost.MO, logistic loss": Algorithm(MultiBoostMO, parameters={"loss": "logistic"}),
+    "MultiBoost.Hinge": Algorithm(MultiBoostHinge),
+    "MultiBoost.ECC, learned codes": Algorithm(MultiBoostECC, parameters={"coding": "learned"}),
     "TCBoost, class vectors": Algorithm(TCBoostClassifier),
 }
 _STAGE_WISE = ("AdaBoost.MO", "AdaBoost.ECC")

@@ -279,7 +279,8 @@ def _curves(out: Path, shape: tuple[int, int], what: str, names: Sequence[str]) 
 def _beyond(document: Document, frame: pd.DataFrame) -> None:
     """Every algorithm that was run, the paper's as well."""
     document.add(
-        "Learned codes: theta is the stage-wise sum. Class vectors: cross-entropy, and a price "
+        "Logistic and hinge loss, learned codes: theta is the stage-wise sum (of the hinge, "
+        "that of AdaBoost.ECC with the same code). Class vectors: cross-entropy, and a price "
         "instead of theta. Of the largest number of rounds: active hypotheses, the mean gap of "
         "the certificates (inf where the weak learner is not searched exactly), and seconds "
         "with the choice of theta."
