@@ -95,7 +95,7 @@ CURVES = {
 def test_levels_are_tried_downwards_and_else_upwards(curve, monkeypatch):
     losses, tried, best = CURVES[curve]
     rng, seen = np.random.default_rng(0), []
-    rows = rows_of(rng.normal(size=(3000, 2)), np.arange(3000) % 2)
+    rows = rows_of(rng.normal(size=(6000, 2)), np.arange(6000) % 2)  # one fold will do
     monkeypatch.setattr(
         "tcboost.theta.scores_of", lambda run, X: np.full((len(X), 2), run.level)
     )
