@@ -70,24 +70,13 @@ TCBOOST_INLINE void load(const Real* from, Pack<Real>& pack) {
     std::memcpy(&pack, from, sizeof pack);
 }
 
-// Sum of a_i: eight parts side by side, and block by block, since the rounding of a long sum of
-// equal numbers is one-sided.
+// Sum of a_i, block by block: the rounding of a long sum of equal numbers is one-sided.
 TCBOOST_INLINE double sum(const double* a, std::size_t n) {
     double all = 0.0;
     for (std::size_t start = 0; start < n; start += kBlock) {
-        const std::size_t end = std::min(n, start + kBlock);
-        Pack<double> s{}, t{}, x;
-        std::size_t i = start;
-        for (; i + 8 <= end; i += 8) {
-            load(a + i, x);
-            s += x;
-            load(a + i + 4, x);
-            t += x;
-        }
-        double rest = 0.0;
-        for (; i < end; ++i) rest += a[i];
-        s += t;
-        all += ((s[0] + s[2]) + (s[1] + s[3])) + rest;
+        double part[4] = {};
+        for (std::size_t i = start; i < std::min(n, start + kBlock); ++i) part[i % 4] += a[i];
+        all += (part[0] + part[2]) + (part[1] + part[3]);
     }
     return all;
 }
