@@ -121,7 +121,7 @@ struct Parts {
         unit = std::ldexp(1.0, std::ilogb(largest) - 43);
         for (auto& part : parts) part.resize(x.size());
         for (std::size_t i = 0; i < x.size(); ++i) {
-            const auto whole = static_cast<std::int64_t>(x[i] / unit);
+            const auto whole = static_cast<std::int64_t>(std::floor(x[i] / unit + 0.5));
             parts[0][i] = static_cast<std::int16_t>(whole >> 30);
             parts[1][i] = static_cast<std::int16_t>((whole >> 15) & 32767);
             parts[2][i] = static_cast<std::int16_t>(whole & 32767);
