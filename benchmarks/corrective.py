@@ -6,8 +6,8 @@ stage-wise one, which gives it its budget. A fit that proves itself optimal ends
 
     python benchmarks/corrective.py [--data-dir DIR] [--sets NAMES] [--rounds T] [--repeats N]
 
-The last columns: the losses of both, the gap, and an estimate of when the corrective fit
-was below the stage-wise loss, in units of the stage-wise time: rounds by their number.
+The last columns: the losses of both, the gap, and when the totally corrective fit was below the
+stage-wise loss, in units of the stage-wise time and as if all rounds took equally long.
 """
 
 from __future__ import annotations

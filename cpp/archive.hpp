@@ -12,19 +12,16 @@
 
 namespace tcboost {
 
-class Archive {
-   public:
-    Archive() = default;  // to be written
-    Archive(const char* data, std::size_t size) : bytes_(data, size), reading_(true) {}
-
-    const std::string& bytes() const { return bytes_; }
+struct Archive {
+    std::string bytes;
+    bool reading = false;
+    std::size_t place = 0;
 
     template <class... Parts>
     void operator()(Parts&... parts) {
         (see(parts), ...);
     }
 
-   private:
     template <class Part>
     void see(Part& part) {
         if constexpr (std::is_trivially_copyable_v<Part>)
@@ -37,10 +34,8 @@ class Archive {
     void see(std::vector<U>& parts) {
         std::size_t size = parts.size();
         see(size);
-        if (reading_) {
-            if (size > bytes_.size() - place_) throw std::invalid_argument("a damaged state");
-            parts.resize(size);
-        }
+        if (reading && size > bytes.size()) throw std::invalid_argument("a damaged state");
+        parts.resize(size);
         if constexpr (std::is_trivially_copyable_v<U>)
             raw(parts.data(), size * sizeof(U));
         else
@@ -48,18 +43,12 @@ class Archive {
     }
 
     void raw(void* part, std::size_t size) {
-        if (!reading_) {
-            bytes_.append(static_cast<const char*>(part), size);
-            return;
-        }
-        if (size > bytes_.size() - place_) throw std::invalid_argument("a damaged state");
-        if (size > 0) std::memcpy(part, bytes_.data() + place_, size);
-        place_ += size;
+        if (size == 0) return;
+        if (!reading) return void(bytes.append(static_cast<const char*>(part), size));
+        if (size > bytes.size() - place) throw std::invalid_argument("a damaged state");
+        std::memcpy(part, bytes.data() + place, size);
+        place += size;
     }
-
-    std::string bytes_;
-    std::size_t place_ = 0;
-    bool reading_ = false;
 };
 
 }  // namespace tcboost

@@ -271,13 +271,12 @@ class Master {
     nb::tuple state() {
         tcboost::Archive archive;
         master_.visit(archive);
-        const std::string& bytes = archive.bytes();
         return nb::make_tuple(as_array(s_), on_margins_, centred_, growing_,
-                              nb::bytes(bytes.data(), bytes.size()));
+                              nb::bytes(archive.bytes.data(), archive.bytes.size()));
     }
 
     void restore(nb::bytes state) {
-        tcboost::Archive archive(state.c_str(), state.size());
+        tcboost::Archive archive{{state.c_str(), state.size()}, true};
         master_.visit(archive);
     }
 

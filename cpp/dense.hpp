@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <type_traits>
 #include <vector>
 
 // AVX2 where the machine has it, chosen as the library is loaded, else the baseline.
@@ -70,24 +71,13 @@ TCBOOST_INLINE void load(const Real* from, Pack<Real>& pack) {
     std::memcpy(&pack, from, sizeof pack);
 }
 
-// Sum of a_i: eight parts side by side, and block by block, since the rounding of a long sum of
-// equal numbers is one-sided.
+// Sum of a_i, block by block: the rounding of a long sum of equal numbers is one-sided.
 TCBOOST_INLINE double sum(const double* a, std::size_t n) {
     double all = 0.0;
     for (std::size_t start = 0; start < n; start += kBlock) {
-        const std::size_t end = std::min(n, start + kBlock);
-        Pack<double> s{}, t{}, x;
-        std::size_t i = start;
-        for (; i + 8 <= end; i += 8) {
-            load(a + i, x);
-            s += x;
-            load(a + i + 4, x);
-            t += x;
-        }
-        double rest = 0.0;
-        for (; i < end; ++i) rest += a[i];
-        s += t;
-        all += ((s[0] + s[2]) + (s[1] + s[3])) + rest;
+        double part[4] = {};
+        for (std::size_t i = start; i < std::min(n, start + kBlock); ++i) part[i % 4] += a[i];
+        all += (part[0] + part[2]) + (part[1] + part[3]);
     }
     return all;
 }
@@ -120,6 +110,56 @@ TCBOOST_WIDE double column_inner(const T* a, const double* b, std::size_t n) {
         s += inner(values, b + start, size);
     }
     return s;
+}
+
+// Numbers as integers of 45 bits, in three parts that fit into 16: products with small integers
+// are then sums of integers, exact and in half the time of float64.
+struct Parts {
+    explicit Parts(const Vector& x) {
+        double largest = 1e-300;
+        for (double value : x) largest = std::max(largest, std::fabs(value));
+        unit = std::ldexp(1.0, std::ilogb(largest) - 43);
+        for (auto& part : parts) part.resize(x.size());
+        for (std::size_t i = 0; i < x.size(); ++i) {
+            const auto whole = static_cast<std::int64_t>(std::floor(x[i] / unit + 0.5));
+            parts[0][i] = static_cast<std::int16_t>(whole >> 30);
+            parts[1][i] = static_cast<std::int16_t>((whole >> 15) & 32767);
+            parts[2][i] = static_cast<std::int16_t>(whole & 32767);
+        }
+    }
+    std::vector<std::int16_t> parts[3];
+    double unit;
+};
+
+TCBOOST_WIDE inline double column_inner(const std::int8_t* a, const Parts& x, std::size_t n) {
+    std::int64_t sums[3] = {};
+    std::int16_t values[kBlock];
+    for (std::size_t start = 0; start < n; start += kBlock) {
+        const std::size_t size = std::min(kBlock, n - start);
+        for (std::size_t i = 0; i < size; ++i) values[i] = a[start + i];
+        for (std::size_t k = 0; k < 3; ++k) {
+            const std::int16_t* part = x.parts[k].data() + start;
+            std::int32_t s = 0;  // 256 numbers below 2^22: no overflow
+            for (std::size_t i = 0; i < size; ++i)
+                s += static_cast<std::int32_t>(values[i]) * static_cast<std::int32_t>(part[i]);
+            sums[k] += s;
+        }
+    }
+    return (static_cast<double>(sums[0]) * 1073741824.0 + static_cast<double>(sums[1]) * 32768.0 +
+            static_cast<double>(sums[2])) * x.unit;
+}
+
+// out_j = column_j . x; in integers if it may be, to 2^-44 of the largest x.
+template <class T>
+void column_inners(const std::vector<const T*>& columns, const Vector& x, bool in_integers,
+                   double* out) {
+    if constexpr (std::is_same_v<T, std::int8_t>)
+        if (in_integers) {
+            const Parts parts(x);
+            for (const T* column : columns) *out++ = column_inner(column, parts, x.size());
+            return;
+        }
+    for (const T* column : columns) *out++ = column_inner(column, x.data(), x.size());
 }
 
 // y += alpha x

@@ -143,7 +143,7 @@ class Model {
     }
 
     // One more column: a row of H.
-    void extend(const std::vector<const T*>& columns, std::size_t col) {
+    void extend(const std::vector<const T*>& columns, std::size_t col, bool in_integers) {
         const std::size_t q = size(), n = h_.size();
         reserve(q + 1);
         place_.resize(columns.size(), kNone);
@@ -155,11 +155,13 @@ class Model {
             weighted[i] = h_[i] * (static_cast<double>(columns[col][i]) - centre);
         const double total = sum(weighted);
         centre_.push_back(centre);
-        for (std::size_t j = 0; j <= q; ++j) {
-            const double h = column_inner(columns[cols_[j]], weighted.data(), n);
-            H_[j * stride_ + q] = H_[q * stride_ + j] = h - centre_[j] * total;
-        }
-        double& own = H_[q * stride_ + q];
+        std::vector<const T*> used(q + 1);
+        for (std::size_t j = 0; j <= q; ++j) used[j] = columns[cols_[j]];
+        double* row = H_.data() + q * stride_;
+        column_inners(used, weighted, in_integers, row);
+        for (std::size_t j = 0; j <= q; ++j)
+            H_[j * stride_ + q] = row[j] = row[j] - centre_[j] * total;
+        double& own = row[q];
         own += ridge_ * std::max(own, scale_);
     }
 
@@ -390,8 +392,7 @@ class Master {
     void finish(State& state, double theta) const {
         state.u.resize(n_), state.h.resize(n_), state.g.resize(columns_.size());
         state.loss = expand_(state.z, state.u, state.h);
-        for (std::size_t j = 0; j < columns_.size(); ++j)
-            state.g[j] = column_inner(columns_[j], state.u.data(), n_);
+        column_inners(columns_, state.u, growing_, state.g.data());
         set_gap(state, theta);
     }
 
@@ -451,7 +452,7 @@ class Master {
             model_.form(columns_, std::move(cols), state.h, state.g, centred_, narrow_,
                         narrow_ ? std::max(ridge, kNarrowRidge) : ridge, steepest / theta);
         } else {
-            for (std::size_t j : missing) model_.extend(columns_, j);
+            for (std::size_t j : missing) model_.extend(columns_, j, growing_);
         }
         return model_.step(state.g, theta, state.w, d);
     }
