@@ -95,8 +95,8 @@ double descend(Signs H, std::optional<Codes> codes, Offsets start, Reals weight,
 using Features = nb::ndarray<const double, nb::ndim<2>, nb::device::cpu>;
 using Scores = nb::ndarray<nb::numpy, double, nb::ndim<2>>;
 
-Scores stump_scores(Features X, Offsets feature, Offsets start, Reals cuts, Weights table,
-                    double unit, std::size_t width, int n_threads) {
+nb::object stump_scores(Features X, Offsets feature, Offsets start, Reals cuts, Weights table,
+                        double unit, std::size_t width, bool best, int n_threads) {
     const std::size_t n = X.shape(0), n_used = feature.shape(0);
     if (start.shape(0) != n_used + 1 || start(0) != 0 ||
         !std::is_sorted(start.data(), start.data() + n_used + 1) ||
@@ -108,16 +108,23 @@ Scores stump_scores(Features X, Offsets feature, Offsets start, Reals cuts, Weig
     for (std::size_t u = 0; u < n_used; ++u)
         if (feature(u) < 0 || std::size_t(feature(u)) >= X.shape(1))
             throw std::invalid_argument("X has no such feature");
-    auto* out = new double[n * width];
-    nb::capsule owner(out, [](void* p) noexcept { delete[] static_cast<double*>(p); });
-    const tcboost::StumpTables model{n_used,       feature.data(),  start.data(), cuts.data(),
+    const tcboost::StumpTables model{n_used,       feature.data(), start.data(), cuts.data(),
                                      table.data(), table.shape(1), unit};
-    {
+    auto run = [&](double* scores, std::int64_t* classes) {
         nb::gil_scoped_release release;
         tcboost::stump_scores(X.data(), X.stride(0), X.stride(1), n, model, width, n_threads,
-                              out);
+                              scores, classes);
+    };
+    if (best) {
+        auto* out = new std::int64_t[n];
+        nb::capsule owner(out, [](void* p) noexcept { delete[] static_cast<std::int64_t*>(p); });
+        run(nullptr, out);
+        return nb::cast(nb::ndarray<nb::numpy, std::int64_t, nb::ndim<1>>(out, {n}, owner));
     }
-    return Scores(out, {n, width}, owner);
+    auto* out = new double[n * width];
+    nb::capsule owner(out, [](void* p) noexcept { delete[] static_cast<double*>(p); });
+    run(out, nullptr);
+    return nb::cast(Scores(out, {n, width}, owner));
 }
 
 using Margins = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
@@ -332,7 +339,8 @@ NB_MODULE(_core, m) {
     m.def("stump_scores", &stump_scores, nb::arg("X").noconvert(),
           nb::arg("feature").noconvert(), nb::arg("start").noconvert(),
           nb::arg("cuts").noconvert(), nb::arg("table").noconvert(), nb::arg("unit"),
-          nb::arg("width"), nb::arg("n_threads"), "Scores of the rows of X, from one table a feature.");
+          nb::arg("width"), nb::arg("best"), nb::arg("n_threads"),
+          "Scores of the rows of X, or the best of them, from one table a feature.");
     m.def("dual_integers", &dual_integers, nb::arg("z").noconvert(),
           nb::arg("weight").noconvert(), nb::arg("cross_entropy"),
           nb::arg("u").noconvert(), nb::arg("n_threads"),

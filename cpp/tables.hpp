@@ -47,11 +47,15 @@ constexpr std::size_t block_rows = 64;
 
 // out[i, k] = unit times the sum over u of table[place[u, i], k] for k < width. Stride is that of the table
 // where the compiler shall know it, to keep the sums in registers, or zero.
+//
+// With `best` the k of the largest, the first on a tie, goes there instead: scores would cost as
+// much to store as to compute.
 template <std::size_t Stride>
 void add_table_rows(const StumpTables& model, const std::uint32_t* place, std::size_t rows,
-                    std::size_t width, double* out) {
+                    std::size_t width, double* out, std::int64_t* best) {
     const std::size_t stride = Stride ? Stride : model.stride;
     std::vector<std::int64_t> any(Stride ? 0 : stride);
+    std::vector<double> scores(width);
     for (std::size_t i = 0; i < rows; ++i) {
         std::array<std::int64_t, Stride ? Stride : 1> fixed{};
         std::int64_t* sums = Stride ? fixed.data() : any.data();
@@ -60,16 +64,17 @@ void add_table_rows(const StumpTables& model, const std::uint32_t* place, std::s
             const std::int64_t* step = model.table + place[u * block_rows + i] * stride;
             for (std::size_t k = 0; k < stride; ++k) sums[k] += step[k];
         }
-        for (std::size_t k = 0; k < width; ++k)
-            out[i * width + k] = static_cast<double>(sums[k]) * model.unit;
+        double* to = best ? scores.data() : out + i * width;
+        for (std::size_t k = 0; k < width; ++k) to[k] = static_cast<double>(sums[k]) * model.unit;
+        if (best) best[i] = std::max_element(to, to + width) - to;
     }
 }
 
 // out[i, k] = sum over the features of their tables at X[i, feature], for k < width.
-// X has the strides by_row and by_column; out is n x width by rows.
+// X has the strides by_row and by_column; out is n x width by rows, or best has n entries.
 inline void stump_scores(const double* X, std::ptrdiff_t by_row, std::ptrdiff_t by_column,
                          std::size_t n, const StumpTables& model, std::size_t width,
-                         int n_threads, double* out) {
+                         int n_threads, double* out, std::int64_t* best) {
     if (n * model.n_used * model.stride < 100000) n_threads = 1;  // not worth a thread
     const auto add = model.stride == 4   ? add_table_rows<4>
                      : model.stride == 8 ? add_table_rows<8>
@@ -91,7 +96,8 @@ inline void stump_scores(const double* X, std::ptrdiff_t by_row, std::ptrdiff_t 
                         missing + (std::isnan(*x) ? 0 : 1 + count_below(cuts, m, *x)));
                 missing += m + 2;
             }
-            add(model, place.data(), rows, width, out + first * width);
+            add(model, place.data(), rows, width, best ? nullptr : out + first * width,
+                best ? best + first : nullptr);
         }
     });
 }

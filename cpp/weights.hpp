@@ -287,19 +287,28 @@ inline void add_margins(double* z, double coefficient, const std::int8_t* rho, s
     });
 }
 
+// Whether margins are below zero, and whether they are zero.
+TCBOOST_CLONES inline void flag_margins(const double* z, std::size_t n, std::uint8_t* below,
+                                        std::uint8_t* none) {
+    for (std::size_t j = 0; j < n; ++j) below[j] = z[j] < 0.0;
+    for (std::size_t j = 0; j < n; ++j) none[j] = z[j] == 0.0;
+}
+
 // Where pairwise margins are below zero, or zero for a class of smaller index.
 inline void pairwise_wrong(const double* z, const std::int64_t* y, std::size_t n,
                            std::size_t width, int n_threads, bool* wrong) {
     if (n * width < 100000) n_threads = 1;  // not worth a thread
-    parallel_for((n + weights_chunk - 1) / weights_chunk, n_threads, [=](std::size_t c) {
-        for (std::size_t i = c * weights_chunk; i < std::min(n, (c + 1) * weights_chunk); ++i) {
-            const auto own = static_cast<std::size_t>(y[i]);
-            bool any = false;
-            for (std::size_t k = 0; k < width; ++k) {
-                const double margin = z[i * width + k];
-                any |= (margin < 0.0) | ((margin == 0.0) & (k < own));
-            }
-            wrong[i] = any;
+    const std::size_t rows = chunk_of_rows(width);
+    parallel_for((n + rows - 1) / rows, n_threads, [=](std::size_t c) {
+        const std::size_t first = c * rows, m = std::min(rows, n - first);
+        std::vector<std::uint8_t> below(m * width), none(m * width);
+        flag_margins(z + first * width, m * width, below.data(), none.data());
+        for (std::size_t i = 0; i < m; ++i) {
+            const auto own = static_cast<std::size_t>(y[first + i]);
+            std::uint8_t any = 0;
+            for (std::size_t k = 0; k < width; ++k) any |= below[i * width + k];
+            for (std::size_t k = 0; k < own; ++k) any |= none[i * width + k];
+            wrong[first + i] = any != 0;
         }
     });
 }

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
+import tcboost
 from reference import kernels as ref
 from tcboost import _core
 
@@ -118,3 +120,26 @@ def test_kernels_refuse_what_does_not_fit():
         _core.add_margins(z, 1.0, rho[:3], 1)
     with pytest.raises(TypeError):
         _core.add_margins(z.astype(np.float32), 1.0, rho, 1)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        tcboost.AdaBoostECC("learned", 8),
+        tcboost.AdaBoostECC("random", 8, random_state=0),
+        tcboost.AdaBoostMO("ovr", 5),
+        tcboost.TCBoostClassifier(theta=5.0, max_iter=5),
+    ],
+)
+def test_fits_large_enough_for_threads_do_not_depend_on_them(model):
+    rng = np.random.default_rng(0)
+    X = np.round(rng.normal(size=(12_000, 6)), 1)
+    X[:, 3:] = X[:, 3:] > 0
+    y = (X[:, 0] > 0) + (X[:, 1] > X[:, 3]).astype(int) + (rng.random(len(X)) < 0.1)
+    found = []
+    for n_jobs in (1, 2, 3):
+        fit = clone(model).set_params(n_jobs=n_jobs).fit(X, y)
+        w, scores = fit.estimator_weights_.tobytes(), fit.decision_function(X).tobytes()
+        loss = fit.history_["loss"].tobytes()
+        found.append((w, scores, loss, fit.certificate_.gap, fit.predict(X).tobytes()))
+    assert found[0] == found[1] == found[2]

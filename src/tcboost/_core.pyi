@@ -41,9 +41,10 @@ def stump_scores(
     table: NDArray[np.int64],
     unit: float,
     width: int,
+    best: bool,
     n_threads: int,
-) -> NDArray[np.float64]:
-    """Scores of the rows of X, from one table a feature."""
+) -> NDArray[Any]:
+    """Scores of the rows of X, or the best of them, from one table a feature."""
 
 def dual_integers(
     z: NDArray[np.float64],

@@ -431,7 +431,8 @@ class BoostingClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         -------
         ndarray of shape (n_samples,)
         """
-        return self._decode(self.decision_function(X))
+        features, n_threads = self._features(X), effective_n_jobs(self.n_jobs)
+        return self.classes_[self._ensemble().best(features, n_threads)]
 
     @available_if(_has_probabilities)
     def predict_proba(self, X: ArrayLike) -> Vector:

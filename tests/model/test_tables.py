@@ -46,6 +46,8 @@ def test_kernel_is_its_twin(n, width):
     expected = kernels.stump_scores(X, *arrays, width)
     for n_threads in (1, 3):
         assert model.outputs(X, n_threads).tolist() == expected
+        best = model.best(X, n_threads)
+        assert best.tolist() == [row.index(max(row)) for row in expected]
     assert model.outputs(np.asfortranarray(X), 2).tolist() == expected
     wide = np.full((n, 10), 7.0)
     wide[:, ::2] = X
@@ -91,6 +93,7 @@ def test_ties_are_ties():
     v[:4, 0], v[4:, 1] = w, w[::-1]
     F = compile_stumps(hs, v, np.array).outputs(X, 1)
     assert (F[:, 0] == F[:, 1]).all()
+    assert not compile_stumps(hs, v, np.array).best(X, 1).any()
     np.testing.assert_allclose(F, w.sum(), rtol=1e-15)
 
 
@@ -124,6 +127,7 @@ def test_a_row_scores_the_same_in_any_company(model):
     X, X_new, y, _ = train_test_split(*load_wine(return_X_y=True), random_state=0)
     model.fit(X, y)
     whole = model.decision_function(X_new)
+    np.testing.assert_array_equal(model.predict(X_new), model.classes_[whole.argmax(axis=1)])
     one_by_one = np.vstack([model.decision_function(x[None]) for x in X_new])
     assert whole.tobytes() == one_by_one.tobytes()
     assert whole.tobytes() == model.set_params(n_jobs=1).decision_function(X_new).tobytes()
@@ -145,8 +149,8 @@ def test_kernel_refuses_what_does_not_fit():
     model = compile_stumps(stumps(10, 3), np.ones((10, 2)), np.array)
     arrays = [model.feature, model.start, model.cuts, model.table]
     with pytest.raises(ValueError, match="no such feature"):
-        stump_scores(rows(4, 1), *arrays, 1.0, 2, 1)
+        stump_scores(rows(4, 1), *arrays, 1.0, 2, False, 1)
     with pytest.raises(ValueError, match="table"):
-        stump_scores(rows(4, 3), *arrays[:3], model.table[1:], 1.0, 2, 1)
+        stump_scores(rows(4, 3), *arrays[:3], model.table[1:], 1.0, 2, False, 1)
     with pytest.raises(ValueError, match="start"):
-        stump_scores(rows(4, 3), arrays[0], arrays[1] + 1, *arrays[2:], 1.0, 2, 1)
+        stump_scores(rows(4, 3), arrays[0], arrays[1] + 1, *arrays[2:], 1.0, 2, False, 1)

@@ -34,6 +34,12 @@ class Ensemble:
             return self._score_tables.outputs(X, n_threads)
         return self.margin.scores(self.outputs(X))
 
+    def best(self, X: Vector, n_threads: int = 1) -> NDArray[np.int64]:
+        """The class of the largest score, the first on a tie."""
+        if self._score_tables is not None:
+            return self._score_tables.best(X, n_threads)
+        return self.scores(X).argmax(axis=1)
+
     def outputs(self, X: Vector) -> Vector:
         """``F(x)`` for each row."""
         if self._output_tables is not None:

@@ -33,8 +33,15 @@ class StumpTables:
 
     def outputs(self, X: Vector, n_threads: int) -> Vector:
         """``F(x)`` for each row."""
+        return self._look_up(X, False, n_threads)
+
+    def best(self, X: Vector, n_threads: int) -> NDArray[np.int64]:
+        """Which output is the largest, the first on a tie."""
+        return self._look_up(X, True, n_threads)
+
+    def _look_up(self, X: Vector, best: bool, n_threads: int) -> NDArray[Any]:
         arrays = self.feature, self.start, self.cuts, self.table
-        return stump_scores(X, *arrays, self.unit, self.width, n_threads)
+        return stump_scores(X, *arrays, self.unit, self.width, best, n_threads)
 
 
 def compile_stumps(
