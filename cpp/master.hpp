@@ -280,6 +280,7 @@ class Master {
     static constexpr std::size_t kExtend = 16;
     static constexpr std::size_t kFew = 60, kShare = 1;  // new columns: so many, or that part
     static constexpr int kStalled = 12;  // steps without a better gap: precision is exhausted
+    static constexpr double kLong = 1e4;  // margins beyond which z is always P w
     static constexpr int kUndone = 3;    // solutions that were none once P w was computed
     static constexpr int kRebuild = 64;  // steps after which a growing master computes P w
 
@@ -484,6 +485,9 @@ class Master {
         for (double& value : next.w) value *= scale;
         next.z.resize(n_);
         for (std::size_t i = 0; i < n_; ++i) next.z[i] = (state.z[i] + t * zd[i]) * scale;
+        double longest = 0.0;
+        for (double margin : next.z) longest = std::max(longest, std::fabs(margin));
+        if (longest > kLong) return state_at(next.w, theta);  // where rounding shows at once
         next.n_steps = state.n_steps + 1;
         finish(next, theta);
         return next;

@@ -619,7 +619,7 @@ def test_rounding_that_undoes_a_solution_ends_the_run():
     solution = solve_master(P, 1e6)
     assert_certified(P, 1e6, solution)
     assert solution.gap <= 1e-15 * (1 + 568e6) ** 2
-    assert solution.n_iter <= 60
+    assert solution.n_iter <= 100
 
 
 def test_no_step_raises_the_loss():

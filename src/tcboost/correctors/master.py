@@ -171,9 +171,12 @@ def solve_cold(
     P = _by_columns(P)
     first: dict[bytes, int] = {}
     equal = [first.setdefault(column.tobytes(), len(first)) for column in P.T]
-    kept = np.unique(equal, return_index=True)[1]
     master = Master(s, loss, growing=False)
-    master.add(P if len(kept) == len(equal) else np.asfortranarray(P[:, kept]))
+    if len(first) == len(equal):
+        master.add(P)
+        return master.solve(theta, w, tol)[0]
+    kept = np.unique(equal, return_index=True)[1]
+    master.add(np.asfortranarray(P[:, kept]))
     solution, _ = master.solve(theta, np.bincount(equal, w).astype(float), tol)
     w = np.zeros(len(equal))
     w[kept] = solution.w
