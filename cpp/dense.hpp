@@ -14,21 +14,7 @@
 #include <type_traits>
 #include <vector>
 
-// AVX2 where the machine has it, chosen as the library is loaded, else the baseline.
-#ifndef TCBOOST_WIDE
-#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__linux__)
-#define TCBOOST_WIDE __attribute__((target_clones("avx2", "default")))
-#else
-#define TCBOOST_WIDE
-#endif
-#endif
-#if defined(_MSC_VER)
-#define TCBOOST_RESTRICT __restrict
-#define TCBOOST_INLINE __forceinline
-#else
-#define TCBOOST_RESTRICT __restrict__
-#define TCBOOST_INLINE __attribute__((always_inline)) inline
-#endif
+#include "machine.hpp"
 
 namespace tcboost {
 

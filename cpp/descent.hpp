@@ -14,6 +14,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "machine.hpp"
+
 namespace tcboost {
 
 struct ScoredRows {
@@ -22,13 +24,6 @@ struct ScoredRows {
     const double* weight;
     bool exponential;  // log mean exp(-margin), or else the cross-entropy
 };
-
-// Compiled twice where that is to be had; without fused operations both give the same bits.
-#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__linux__)
-#define TCBOOST_WIDE __attribute__((target_clones("avx2", "default")))
-#else
-#define TCBOOST_WIDE
-#endif
 
 // In eight sums side by side: fast, and the same on every machine.
 TCBOOST_WIDE inline double dot(const double* a, const double* b, std::size_t n) {

@@ -5,44 +5,13 @@
 #pragma once
 
 #include <algorithm>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <system_error>
-#include <thread>
 #include <vector>
 
-// A function in two versions, one of them for processors with AVX2, chosen when the library is
-// loaded: the histograms are faster for it. The results are the same.
-#if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__) && \
-    !defined(__SANITIZE_ADDRESS__)
-#define TCBOOST_CLONES __attribute__((target_clones("avx2", "default")))
-#else
-#define TCBOOST_CLONES
-#endif
+#include "machine.hpp"
 
 namespace tcboost {
-
-// Call work(0), ..., work(n - 1) from up to n_threads threads, the caller among them.
-template <class Work>
-void parallel_for(std::size_t n, int n_threads, Work work) {
-    std::atomic<std::size_t> next{0};
-    auto run = [&] {
-        for (std::size_t i = next++; i < n; i = next++) work(i);
-    };
-    const std::size_t extra = std::min<std::size_t>(n, std::max(n_threads, 1)) - (n > 0);
-    std::vector<std::thread> threads;
-    threads.reserve(extra);
-    for (std::size_t i = 0; i < extra; ++i) {
-        try {
-            threads.emplace_back(run);
-        } catch (const std::system_error&) {
-            break;  // no more threads to be had: go on with those there are
-        }
-    }
-    run();
-    for (auto& thread : threads) thread.join();
-}
 
 // Features with few bins are counted together, as groups whose cells are the combinations of
 // bins that occur: covertype's 54 features make 11 groups, one of them of 44 binary features.
@@ -57,7 +26,7 @@ struct Groups {
 // Add the rows of V (rows x stride) to their cells, in the groups from `begin` to `end`. Stride
 // is that of V where the compiler shall know it, or zero.
 template <std::size_t Stride, class Bin>
-TCBOOST_CLONES void add_rows(const Bin* cells, std::size_t n, const std::int64_t* V, std::size_t rows,
+TCBOOST_WIDE void add_rows(const Bin* cells, std::size_t n, const std::int64_t* V, std::size_t rows,
               std::size_t any_stride, const Groups& groups, std::size_t begin, std::size_t end,
               std::int64_t* sums) {
     const std::size_t stride = Stride ? Stride : any_stride;

@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "histogram.hpp"
+#include "machine.hpp"
 
 namespace tcboost {
 

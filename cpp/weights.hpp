@@ -11,7 +11,7 @@
 #include <numeric>
 #include <vector>
 
-#include "histogram.hpp"
+#include "machine.hpp"
 
 namespace tcboost {
 
@@ -20,7 +20,7 @@ constexpr std::size_t weights_chunk = 4096;  // margins, or rows of one pass, he
 // x <- exp(x) for x <= 0, to about one unit in the last place; x counts as -700 at the least.
 // Written out without a branch, as the compiler can then do several at a time instead
 // of one by one. x = n ln 2 + r, and exp(r) by its Taylor series, |r| being at most ln(2) / 2.
-TCBOOST_CLONES inline void exp_all(double* x, std::size_t n) {
+TCBOOST_WIDE inline void exp_all(double* x, std::size_t n) {
     constexpr double log2_e = 1.4426950408889634, ln2_high = 0x1.62e42fefa0000p-1,
                      ln2_low = 0x1.cf79abc9e3b3ap-40, shift = 0x1.8p52;
     for (std::size_t i = 0; i < n; ++i) {
@@ -50,7 +50,7 @@ TCBOOST_CLONES inline void exp_all(double* x, std::size_t n) {
 }
 
 // Nonnegative numbers times scale, below 2^51, rounded to integers: to the nearest or down.
-TCBOOST_CLONES inline std::int64_t round_all(const double* x, std::size_t n, double scale,
+TCBOOST_WIDE inline std::int64_t round_all(const double* x, std::size_t n, double scale,
                                              bool down, std::int64_t* out) {
     constexpr double shift = 0x1p52;
     std::int64_t shift_bits, total = 0;
@@ -70,7 +70,7 @@ TCBOOST_CLONES inline std::int64_t round_all(const double* x, std::size_t n, dou
 }
 
 // The least of sign x.
-TCBOOST_CLONES inline double least_of(const double* x, std::size_t n, double sign = 1.0) {
+TCBOOST_WIDE inline double least_of(const double* x, std::size_t n, double sign = 1.0) {
     double least[8];
     std::fill(least, least + 8, sign * x[0]);
     std::size_t i = 0;
@@ -81,7 +81,7 @@ TCBOOST_CLONES inline double least_of(const double* x, std::size_t n, double sig
 }
 
 // The sum of x, in an order that depends on n alone.
-TCBOOST_CLONES inline double sum_of(const double* x, std::size_t n) {
+TCBOOST_WIDE inline double sum_of(const double* x, std::size_t n) {
     double sums[8] = {};
     std::size_t i = 0;
     for (; i + 8 <= n; i += 8)
@@ -239,7 +239,7 @@ struct MarginSums {
 };
 
 // Of a chunk; without a branch, for the sake of the compiler.
-TCBOOST_CLONES inline MarginSums margin_sums_of(const std::int64_t* u, const std::int8_t* rho,
+TCBOOST_WIDE inline MarginSums margin_sums_of(const std::int64_t* u, const std::int8_t* rho,
                                                 std::size_t n) {
     std::int64_t wrong = 0, right = 0, all = 0;
     for (std::size_t j = 0; j < n; ++j) {
@@ -288,7 +288,7 @@ inline void add_margins(double* z, double coefficient, const std::int8_t* rho, s
 }
 
 // Whether margins are below zero, and whether they are zero.
-TCBOOST_CLONES inline void flag_margins(const double* z, std::size_t n, std::uint8_t* below,
+TCBOOST_WIDE inline void flag_margins(const double* z, std::size_t n, std::uint8_t* below,
                                         std::uint8_t* none) {
     for (std::size_t j = 0; j < n; ++j) below[j] = z[j] < 0.0;
     for (std::size_t j = 0; j < n; ++j) none[j] = z[j] == 0.0;

@@ -1,0 +1,50 @@
+// What differs between compilers and machines.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+// A function in two versions, one of them for processors with AVX2, chosen when the library is
+// loaded (by glibc, and not under a sanitizer). Products are never fused: the bits are the same.
+#if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__) && \
+    !defined(__SANITIZE_ADDRESS__)
+#define TCBOOST_WIDE __attribute__((target_clones("avx2", "default")))
+#else
+#define TCBOOST_WIDE
+#endif
+#if defined(_MSC_VER)
+#define TCBOOST_RESTRICT __restrict
+#define TCBOOST_INLINE __forceinline
+#else
+#define TCBOOST_RESTRICT __restrict__
+#define TCBOOST_INLINE __attribute__((always_inline)) inline
+#endif
+
+namespace tcboost {
+
+// Call work(0), ..., work(n - 1) from up to n_threads threads, the caller among them.
+template <class Work>
+void parallel_for(std::size_t n, int n_threads, Work work) {
+    std::atomic<std::size_t> next{0};
+    auto run = [&] {
+        for (std::size_t i = next++; i < n; i = next++) work(i);
+    };
+    const std::size_t extra = std::min<std::size_t>(n, std::max(n_threads, 1)) - (n > 0);
+    std::vector<std::thread> threads;
+    threads.reserve(extra);
+    for (std::size_t i = 0; i < extra; ++i) {
+        try {
+            threads.emplace_back(run);
+        } catch (const std::system_error&) {
+            break;  // no more threads to be had: go on with those there are
+        }
+    }
+    run();
+    for (auto& thread : threads) thread.join();
+}
+
+}  // namespace tcboost
