@@ -258,16 +258,16 @@ class Master {
         master_.keep({kept.data(), kept.data() + kept.shape(0)});
     }
 
-    nb::tuple solve(double theta, Reals w, double tol, int max_iter) {
+    nb::tuple solve(double theta, Reals w, double tol, int max_iter, int n_threads) {
         if (w.shape(0) != master_.n_columns() || w.shape(0) == 0)
             throw std::invalid_argument("w needs one number a column, and there must be one");
         tcboost::Vector start = as_vector(w);
         tcboost::Solution solution;
         if (on_margins_.is_none()) {
             nb::gil_scoped_release release;
-            solution = master_.solve(theta, std::move(start), tol, max_iter);
+            solution = master_.solve(theta, std::move(start), tol, max_iter, n_threads);
         } else {
-            solution = master_.solve(theta, std::move(start), tol, max_iter);
+            solution = master_.solve(theta, std::move(start), tol, max_iter, n_threads);
         }
         tcboost::State& at = solution.at;
         return nb::make_tuple(as_array(std::move(at.w)), as_array(std::move(at.z)),
@@ -361,7 +361,7 @@ NB_MODULE(_core, m) {
             .def("add", &M::add, nb::arg("columns").noconvert())
             .def("keep", &M::keep, nb::arg("kept"))
             .def("solve", &M::solve, nb::arg("theta"), nb::arg("w"), nb::arg("tol"),
-                 nb::arg("max_iter"))
+                 nb::arg("max_iter"), nb::arg("n_threads"))
             .def("__getstate__", &M::state)
             .def("__setstate__",
                  [](M& self, nb::tuple state) {

@@ -21,6 +21,7 @@ namespace tcboost {
 using Vector = std::vector<double>;
 
 constexpr std::size_t kBlock = 256;
+constexpr std::size_t kWorthThreads = 1000000;  // products; fewer take less than a thread to start
 
 // 32 bytes of numbers, added and multiplied number by number.
 #if defined(__GNUC__)
@@ -138,14 +139,22 @@ TCBOOST_WIDE inline double column_inner(const std::int8_t* a, const Parts& x, st
 // out_j = column_j . x; in integers if it may be, to 2^-44 of the largest x.
 template <class T>
 void column_inners(const std::vector<const T*>& columns, const Vector& x, bool in_integers,
-                   double* out) {
+                   int n_threads, double* out) {
+    const std::size_t n = x.size(), share = (columns.size() + 3) / 4;
+    if (n * columns.size() < kWorthThreads) n_threads = 1;
+    const auto each = [&](auto inner) {
+        parallel_for(4, n_threads, [&](std::size_t part) {
+            const std::size_t end = std::min(columns.size(), (part + 1) * share);
+            for (std::size_t j = part * share; j < end; ++j) out[j] = inner(columns[j]);
+        });
+    };
     if constexpr (std::is_same_v<T, std::int8_t>)
         if (in_integers) {
             const Parts parts(x);
-            for (const T* column : columns) *out++ = column_inner(column, parts, x.size());
+            each([&](const T* column) { return column_inner(column, parts, n); });
             return;
         }
-    for (const T* column : columns) *out++ = column_inner(column, x.data(), x.size());
+    each([&](const T* column) { return column_inner(column, x.data(), n); });
 }
 
 // y += alpha x
@@ -241,12 +250,30 @@ class Gram {
     // The upper triangle of H, whose rows are `stride` apart: room for whole panels.
     template <class T>
     void form(const T* const* columns, const double* centre, std::size_t q, double* H,
-              std::size_t stride) const {
+              std::size_t stride, int n_threads) const {
+        // In two halves, whatever the number of threads, so that the sum is the same.
+        const std::size_t n = rows_.size(), half = n < 8 * block ? n : n / 2 / block * block;
+        std::vector<double> second(half < n ? q * stride : 0);
+        if (n * q * q / 8 < kWorthThreads) n_threads = 1;
+        parallel_for(half < n ? 2 : 1, n_threads, [&](std::size_t i) {
+            if (i == 0) form_part(columns, centre, q, H, stride, 0, half);
+            else form_part(columns, centre, q, second.data(), stride, half, n);
+        });
+        for (std::size_t j = 0; j < (half < n ? q : 0); ++j)
+            for (std::size_t k = j; k < q; ++k) H[j * stride + k] += second[j * stride + k];
+    }
+
+   private:
+    static constexpr std::size_t block = 128, height = 4;
+
+    template <class T>
+    void form_part(const T* const* columns, const double* centre, std::size_t q, double* H,
+                   std::size_t stride, std::size_t begin, std::size_t end) const {
         const std::size_t panels = (q + width - 1) / width;
         for (std::size_t j = 0; j < q; ++j) std::fill(H + j * stride, H + j * stride + q, 0.0);
         std::vector<Real> packed(panels * width * block);
-        for (std::size_t start = 0; start < rows_.size(); start += block) {
-            const std::size_t size = std::min(block, rows_.size() - start);
+        for (std::size_t start = begin; start < end; start += block) {
+            const std::size_t size = std::min(block, end - start);
             for (std::size_t j = 0; j < q; ++j)
                 pack(columns[j], static_cast<Real>(centre[j]), start, size,
                      packed.data() + (j / width) * width * block + j % width);
@@ -257,9 +284,6 @@ class Gram {
                          stride, std::min(height, q - a));
         }
     }
-
-   private:
-    static constexpr std::size_t block = 128, height = 4;
 
     template <class T>
     TCBOOST_WIDE void pack(const T* column, Real centre, std::size_t start, std::size_t size,

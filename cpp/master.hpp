@@ -115,7 +115,7 @@ class Model {
     // may differ, and at least `scale`.
     void form(const std::vector<const T*>& columns, std::vector<std::size_t> cols,
               const Vector& h, const Vector& g, bool centred, bool narrow, double ridge,
-              double scale) {
+              double scale, int n_threads) {
         cols_ = std::move(cols), first_size_ = size(), h_ = h, centred_ = centred, ridge_ = ridge;
         const std::size_t q = size();
         place_.assign(columns.size(), kNone);
@@ -128,10 +128,10 @@ class Model {
         reserve(q);
         if (narrow)
             Gram<float>(h.data(), h.size(), kLeast)
-                .form(used.data(), centre_.data(), q, H_.data(), stride_);
+                .form(used.data(), centre_.data(), q, H_.data(), stride_, n_threads);
         else
             Gram<double>(h.data(), h.size(), kLeast)
-                .form(used.data(), centre_.data(), q, H_.data(), stride_);
+                .form(used.data(), centre_.data(), q, H_.data(), stride_, n_threads);
         double largest = 0.0;
         for (std::size_t j = 0; j < q; ++j) largest = std::max(largest, H_[j * stride_ + j]);
         scale_ = std::max(1e-6 * largest, scale);
@@ -143,7 +143,8 @@ class Model {
     }
 
     // One more column: a row of H.
-    void extend(const std::vector<const T*>& columns, std::size_t col, bool in_integers) {
+    void extend(const std::vector<const T*>& columns, std::size_t col, bool in_integers,
+                int n_threads) {
         const std::size_t q = size(), n = h_.size();
         reserve(q + 1);
         place_.resize(columns.size(), kNone);
@@ -158,7 +159,7 @@ class Model {
         std::vector<const T*> used(q + 1);
         for (std::size_t j = 0; j <= q; ++j) used[j] = columns[cols_[j]];
         double* row = H_.data() + q * stride_;
-        column_inners(used, weighted, in_integers, row);
+        column_inners(used, weighted, in_integers, n_threads, row);
         for (std::size_t j = 0; j <= q; ++j)
             H_[j * stride_ + q] = row[j] = row[j] - centre_[j] * total;
         double& own = row[q];
@@ -252,8 +253,8 @@ class Master {
     //
     // The next budget starts from a Newton step, which follows the path of optima while it is
     // curved, or from the same w scaled up: the path of a separable problem becomes a ray.
-    Solution solve(double theta, Vector w, double tol, int max_iter) {
-        max_iter_ = max_iter, narrow_ = centred_;
+    Solution solve(double theta, Vector w, double tol, int max_iter, int n_threads) {
+        max_iter_ = max_iter, n_threads_ = n_threads, narrow_ = centred_;
         double budget = theta;
         State state = first_state(std::move(w), budget);
         int n_iter = 0;
@@ -393,7 +394,7 @@ class Master {
     void finish(State& state, double theta) const {
         state.u.resize(n_), state.h.resize(n_), state.g.resize(columns_.size());
         state.loss = expand_(state.z, state.u, state.h);
-        column_inners(columns_, state.u, growing_, state.g.data());
+        column_inners(columns_, state.u, growing_, n_threads_, state.g.data());
         set_gap(state, theta);
     }
 
@@ -451,9 +452,10 @@ class Master {
             // float32 takes half the time; float64 when rounding is seen to matter, and where a
             // call back to Python takes longer anyway.
             model_.form(columns_, std::move(cols), state.h, state.g, centred_, narrow_,
-                        narrow_ ? std::max(ridge, kNarrowRidge) : ridge, steepest / theta);
+                        narrow_ ? std::max(ridge, kNarrowRidge) : ridge, steepest / theta,
+                        n_threads_);
         } else {
-            for (std::size_t j : missing) model_.extend(columns_, j, growing_);
+            for (std::size_t j : missing) model_.extend(columns_, j, growing_, n_threads_);
         }
         return model_.step(state.g, theta, state.w, d);
     }
@@ -499,7 +501,7 @@ class Master {
     Expand expand_;
     bool centred_, growing_, narrow_ = true;
     double rounding_;
-    int max_iter_ = 0;
+    int max_iter_ = 0, n_threads_ = 1;
     Model<T> model_;
     State last_{};
 };

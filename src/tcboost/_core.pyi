@@ -95,7 +95,7 @@ class _Master:
     def add(self, columns: NDArray[Any]) -> None: ...
     def keep(self, kept: NDArray[np.bool_]) -> None: ...
     def solve(
-        self, theta: float, w: NDArray[np.float64], tol: float, max_iter: int
+        self, theta: float, w: NDArray[np.float64], tol: float, max_iter: int, n_threads: int
     ) -> tuple[Any, ...]:
         """w, z, u, r, loss, gap, n_iter, optimal."""
 

@@ -347,7 +347,9 @@ class BoostingClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
                 raise ValueError(f"loss={self.loss!r} needs coding='learned' or 'random'")
             corrector = BallCorrective(margin, y, weight, task.loss, not vector, budget, tol)
         elif isinstance(task.loss, SmoothLoss):
-            corrector = TotallyCorrective(margin, y, weight, budget.theta, tol, task.loss)
+            corrector = TotallyCorrective(
+                margin, y, weight, budget.theta, tol, task.loss, rows.n_threads
+            )
         else:
             corrector = LinearProgram(margin, y, weight, budget.theta, tol)
         return Run(task, corrector, verbose, held_out)

@@ -731,3 +731,18 @@ def test_losses_that_the_master_does_not_know():
     for loss in ("hinge", "multinomial", "none"):
         with pytest.raises(ValueError, match="loss must be one of"):
             solve_master([[1.0]], 1.0, loss=loss)
+
+
+@pytest.mark.parametrize("growing", [False, True])
+def test_threads_change_no_bit(growing):
+    """Enough rows and columns for every loop that uses them."""
+    rng = np.random.default_rng(5)
+    P = np.asfortranarray(rng.choice(np.array([-2, 0, 2], dtype=np.int8), (9000, 130)))
+    solutions = []
+    for n_threads in (1, 2, 5):
+        master = Master(np.ones(len(P)), SMOOTH["exponential"], growing, n_threads)
+        master.add(P)
+        solutions.append(master.solve(20.0, np.zeros(P.shape[1]), 1e-9)[0])
+    for other in solutions[1:]:
+        np.testing.assert_array_equal(other.w, solutions[0].w)
+        assert (other.gap, other.n_iter) == (solutions[0].gap, solutions[0].n_iter)

@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._core import Master8, Master16, MasterFloat
 from ..losses import SMOOTH, Exponential, SmoothLoss
+from ..rows.blocks import effective_n_jobs
 
 Vector = NDArray[np.float64]
 
@@ -133,10 +134,13 @@ class Master:
     which all but the exponential loss are called back.
     """
 
-    def __init__(self, s: Vector, loss: SmoothLoss, growing: bool = True) -> None:
+    def __init__(
+        self, s: Vector, loss: SmoothLoss, growing: bool = True, n_threads: int = 1
+    ) -> None:
         on_margins = None if type(loss) is Exponential else loss.on_margins
         self._arguments = s, on_margins, loss.centred, growing
         self._native: Any = None
+        self._n_threads = n_threads  # changes no bit
 
     def add(self, columns: NDArray[Any]) -> None:
         """More columns, a matrix by columns; the first decide on the type."""
@@ -154,7 +158,9 @@ class Master:
         """The solution from `w`, and its margins ``P w``."""
         # Double precision does not resolve the gap of a large budget any further.
         tol = max(tol, 1e-9 * theta) if theta > 1000 else tol
-        *numbers, n_iter, optimal = self._native.solve(theta, w, tol, _MAX_ITER)
+        *numbers, n_iter, optimal = self._native.solve(
+            theta, w, tol, _MAX_ITER, self._n_threads
+        )
         w, z, u, r, value, gap = numbers
         status = "optimal" if optimal else "max_iter" if n_iter >= _MAX_ITER else "precision"
         return MasterSolution(w, u, r, value, gap, n_iter, status), z
@@ -171,7 +177,7 @@ def solve_cold(
     P = _by_columns(P)
     first: dict[bytes, int] = {}
     equal = [first.setdefault(column.tobytes(), len(first)) for column in P.T]
-    master = Master(s, loss, growing=False)
+    master = Master(s, loss, growing=False, n_threads=effective_n_jobs(None))
     if len(first) == len(equal):
         master.add(P)
         return master.solve(theta, w, tol)[0]

@@ -31,13 +31,14 @@ class TotallyCorrective:
         theta: float,
         tol: float,
         loss: SmoothLoss = SMOOTH["exponential"],
+        n_threads: int = 1,
     ) -> None:
         self._margin, self._y = margin, y
         self.w: Vector = np.zeros(0)
         self.z: Vector = np.zeros((len(y), margin.width))
         self._theta, self._asked = theta, tol
         self._s = np.repeat(weight / margin.width, margin.width)
-        self._master = Master(self._s, loss)
+        self._master = Master(self._s, loss, n_threads=n_threads)
         self.solution: MasterSolution | None = None
 
     @property
