@@ -94,7 +94,8 @@ def solve_master(
     Returns
     -------
     MasterSolution
-        Always with its true gap; `status` says whether the tolerance was met.
+        Always with its true gap; `status` says whether the tolerance was met. It is solved in
+        as many threads as there are cores, which changes no bit of it.
 
     Examples
     --------
