@@ -126,6 +126,14 @@ def test_a_growing_theta_is_what_the_stage_wise_run_has_spent(coding, rounds):
     assert model.certificate_.gap >= model.certificate_.primal - best.certificate_.primal
 
 
+def test_few_stumps_are_no_reason_to_warn():
+    """The last master is solved to a share of the gap that so few stumps leave."""
+    X, y = load_digits(return_X_y=True)
+    model = TCBoostClassifier(max_iter=100).fit(X[::2], y[::2])
+    assert model.n_iter_ == 100
+    assert model.tol < model.certificate_.gap < 0.1
+
+
 def test_two_classes_reduce_to_binary_adaboost():
     """With one bit or one pair both are AdaBoost; the pairwise margins are twice as large."""
     X, y = load_wine(return_X_y=True)

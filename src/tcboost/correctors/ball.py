@@ -133,7 +133,7 @@ class BallCorrective:
 
     def polish(self, gap: float = 0.0, draft: bool = False) -> bool:
         """Solve the last master to the tolerance, or to a gap; False if it was."""
-        tol = self._target = _SHARE * max(self._tol, gap)
+        tol = _SHARE * max(self._tol, gap)
         # Drafts at different prices are compared: they are polished though they are done.
         done = self._gap <= self._tol and not (draft and self.budget.price > 0)
         if done or self._polished or self.gap <= tol or not len(self.w):
@@ -142,7 +142,7 @@ class BallCorrective:
             self._descend(tol, _DRAFT_SWEEPS)
         else:
             self._solve(tol, _POLISH)
-        self._polished = True
+        self._target, self._polished = tol, True
         return True
 
     def _solve(self, tol: float, max_newton: int) -> None:
