@@ -10,7 +10,7 @@ from reference import algorithms as ref
 from reference import programs
 from tcboost import AdaBoostECC, MultiBoostECC, MultiBoostMO, TCBoostClassifier
 from tcboost.certificate import Certificate, Certifier
-from tcboost.coding import ecoc
+from tcboost.coding import ecoc, runs
 from tcboost.columns import FixedCode, LearnedCode, RandomCode
 from tcboost.losses import LOSSES
 from tcboost.margins import Codeword, Pairwise, PairwiseCode
@@ -19,11 +19,12 @@ from test_boosting import problem, run
 CHOOSERS = {
     "random": lambda oracle: RandomCode(oracle, 3, np.random.RandomState(1)),
     "learned": LearnedCode,
+    "runs": lambda oracle: RandomCode(oracle, 3, np.random.RandomState(1), runs(3)),
 }
 
 
 @pytest.mark.parametrize("theta", [0.3, 3.0, 15.0])
-@pytest.mark.parametrize("coding", ["random", "learned"])
+@pytest.mark.parametrize("coding", CHOOSERS)
 @pytest.mark.parametrize("seed", [0, 1])
 def test_gap_bounds_the_true_excess_in_every_round(coding, theta, seed):
     rows = problem(seed, 3, n=14, n_features=2)

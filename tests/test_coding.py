@@ -10,7 +10,14 @@ import pytest
 from scipy.stats import chisquare
 
 from tcboost import coding
-from tcboost.coding import check_coding_matrix, coding_matrix, draw_code, ecoc, one_vs_rest
+from tcboost.coding import (
+    check_coding_matrix,
+    coding_matrix,
+    draw_code,
+    ecoc,
+    one_vs_rest,
+    runs,
+)
 
 DENSE = [8, 9, 10, 12, 16, 26, 40]
 
@@ -81,6 +88,19 @@ def test_exhaustive_code_treats_classes_alike(C):
         order[[c, c + 1]] = c + 1, c
         assert not np.array_equal(M[order], M)
         assert as_splits(M[order]) == as_splits(M)
+
+
+@pytest.mark.parametrize("C", [2, 3, 4, 5, 6, 26])
+def test_runs_are_all_circular_halves_once(C):
+    half, M = (C + 1) // 2, runs(C)
+    circle = [[1 if (c - start) % C < half else -1 for c in range(C)] for start in range(C)]
+    assert as_splits(M) == sorted(set(map(tuple, as_splits(np.array(circle).T))))
+    assert len(set(as_splits(M))) == M.shape[1] == (C if C % 2 else C // 2)
+    np.testing.assert_array_equal(check_coding_matrix(M, C), M)  # all classes told apart
+
+
+def test_three_classes_have_no_codes_but_runs():
+    assert as_splits(runs(3)) == as_splits(ecoc(3))
 
 
 @pytest.mark.parametrize("C", DENSE)

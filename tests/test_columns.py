@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tcboost import columns
+from tcboost.coding import runs
 from tcboost.columns import FixedCode, LearnedCode, RandomCode, Wanted
 from tcboost.margins import Pairwise
 from tcboost.oracles import make_oracle
@@ -223,6 +224,35 @@ def test_two_classes_have_one_code_up_to_its_sign(draws):
     assert found.edge == best.edge == edge_of(found.columns[0], rows, V)
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_codes_may_be_drawn_from_some_only(seed):
+    rows, V, oracle, prices = priced(seed, n_classes=6)
+    codes = runs(6)[[0, 3, 1, 4, 2, 5]]
+    edges = [edge for _, edge in prices.best(codes)]
+    every = LearnedCode(oracle).choose(prices, Wanted(0.0)).edge
+    assert max(edges) < every  # so that the bound of all codes is seen to be another
+    chooser = RandomCode(oracle, 6, np.random.RandomState(seed), codes)
+    met = set()
+    for floor in [0.0] * 20 + sorted(edges):
+        found = chooser.choose(prices, Wanted(floor))
+        assert found.bounds.max() == max(edges)
+        if floor >= max(edges):
+            assert found.columns == ()
+        else:
+            assert floor < found.edge == edge_of(found.columns[0], rows, V)
+            assert found.columns[0].code.tolist() in codes.T.tolist()
+            met.add(tuple(found.columns[0].code))
+    assert len(met) == 3
+
+
+def test_a_feature_is_measured_by_the_codes_that_may_be_drawn():
+    *_, oracle, _ = priced(n_classes=6)
+    A = np.random.RandomState(0).randn(7, 6)
+    chooser = RandomCode(oracle, 6, np.random.RandomState(0), runs(6))
+    brute = [[max(abs(a @ code) for code in runs(6).T)] for a in A]
+    np.testing.assert_allclose(chooser.measure(A), brute, rtol=1e-12)
+
+
 # ---------------------------------------------------------------- without a bound
 
 
@@ -256,6 +286,7 @@ def test_what_the_choosers_say_they_choose_from():
         (LearnedCode(stumps), stumps, "all codes"),
         (RandomCode(stumps, 4, rng), stumps, "all codes"),
         (RandomCode(discriminants, 4, rng), discriminants, "all codes"),
+        (RandomCode(discriminants, 4, rng, runs(4)), discriminants, "2 codes"),
     ]:
         assert chooser.hypothesis_class.startswith(oracle.hypothesis_class)
         assert kind in chooser.hypothesis_class

@@ -15,7 +15,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["check_coding_matrix", "coding_matrix", "draw_code", "ecoc", "one_vs_rest"]
+__all__ = ["check_coding_matrix", "coding_matrix", "draw_code", "ecoc", "one_vs_rest", "runs"]
 
 
 @lru_cache
@@ -127,6 +127,36 @@ def draw_code(
         positive = rng.random(n_classes) < 0.5
         if positive.any() and not positive.all():
             return np.where(positive, 1, -1).astype(np.int8)
+
+
+def runs(n_classes: int) -> NDArray[np.int8]:
+    """Codes with half of the classes, rounded up, on the +1 side: a run of them, in a circle.
+
+    The paper does not say how its random codes are drawn. Drawn from these they give its
+    errors (see `docs/differences.md`); for three classes they are all the codes there are.
+
+    Parameters
+    ----------
+    n_classes : int
+        Number of classes C, at least 2.
+
+    Returns
+    -------
+    ndarray of shape (n_classes, n_columns), int8
+        A column for each way to split the classes so: C, or C / 2 if C is even.
+
+    Examples
+    --------
+    >>> runs(4)
+    array([[ 1, -1],
+           [ 1,  1],
+           [-1,  1],
+           [-1, -1]], dtype=int8)
+    """
+    _check_n_classes(n_classes)
+    first = np.where(np.arange(n_classes) < (n_classes + 1) // 2, 1, -1).astype(np.int8)
+    n_columns = n_classes if n_classes % 2 else n_classes // 2
+    return np.stack([np.roll(first, shift) for shift in range(n_columns)], axis=1)
 
 
 def check_coding_matrix(M: ArrayLike, n_classes: int) -> NDArray[np.int8]:

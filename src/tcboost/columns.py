@@ -148,27 +148,57 @@ class LearnedCode(_Coded):
 class RandomCode(_Coded):
     """One hypothesis with a random code column, as in AdaBoost.ECC, equations (21) and (22).
 
-    A drawn code whose best edge is not above the floor is drawn again. The class is that of
-    all codes: a bound over the drawn one alone would say nothing about the next draw.
+    The code is drawn from the columns of `codes`, or from all codes. One whose best edge is not
+    above the floor is drawn again. The class is that of all codes that may be drawn: a bound
+    over the drawn one alone would say nothing about the next draw.
     """
 
-    def __init__(self, oracle: Oracle, n_classes: int, rng: np.random.RandomState) -> None:
-        self._n_classes, self._rng = n_classes, rng
-        self.hypothesis_class = f"{oracle.hypothesis_class} with all codes"
+    def __init__(
+        self,
+        oracle: Oracle,
+        n_classes: int,
+        rng: np.random.RandomState,
+        codes: NDArray[np.int8] | None = None,
+    ) -> None:
+        self._n_classes, self._rng, self._codes = n_classes, rng, codes
+        which = "all codes" if codes is None else f"{codes.shape[1]} codes"
+        self.hypothesis_class = f"{oracle.hypothesis_class} with {which}"
         self._learned = LearnedCode(oracle) if oracle.exact else None
 
     def choose(self, prices: Prices, wanted: Wanted) -> Priced:
         """The best hypothesis for a drawn code."""
-        best = self._learned.choose(prices, Wanted(wanted.floor)) if self._learned else None
+        best = self._best(prices, wanted.floor)
         if best is not None and not best.columns:
             return best  # no code at all is above the floor
         bounds = best.bounds if best else np.array([np.inf])
         for _ in range(_MAX_DRAWS if best else _MAX_FITS):
-            code = draw_code(self._n_classes, self._rng)
+            code = self._draw()
             ((h, edge),) = prices.best(code[:, None])
             if edge > wanted.floor:
                 return Priced((Column((h,), code),), edge, bounds)
         return best or Priced((), edge, bounds)
+
+    def _draw(self) -> NDArray[np.int8]:
+        if self._codes is None:
+            return draw_code(self._n_classes, self._rng)
+        return self._codes[:, self._rng.randint(self._codes.shape[1])]
+
+    def _best(self, prices: Prices, floor: float) -> Priced | None:
+        """The best hypothesis with the best code that may be drawn, where that can be told."""
+        if self._learned is None:
+            return None
+        if self._codes is None:
+            return self._learned.choose(prices, Wanted(floor))
+        found = zip(prices.best(self._codes), self._codes.T, strict=True)
+        (h, edge), code = max(found, key=lambda one: one[0][1])
+        columns = (Column((h,), code),) if edge > floor else ()
+        return Priced(columns, edge, np.array([edge]))
+
+    def measure(self, A: Vector) -> Vector:
+        """The edge with the best code that may be drawn."""
+        if self._codes is None:
+            return super().measure(A)
+        return np.abs(A @ self._codes).max(axis=1, keepdims=True)
 
 
 class VectorCode:

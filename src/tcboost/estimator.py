@@ -33,7 +33,7 @@ from threadpoolctl import ThreadpoolController
 from ._callbacks import CallbackSupportMixin, reported
 from .boosting import HeldOut, Run, Task
 from .certificate import Certificate
-from .coding import coding_matrix
+from .coding import coding_matrix, runs
 from .columns import Chooser, FixedCode, LearnedCode, RandomCode, VectorCode
 from .correctors import (
     BallCorrective,
@@ -270,8 +270,8 @@ class BoostingClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         oc = self.coefficient == "pseudo-loss"
         if oc and not (self._grown and self.loss == "exponential"):
             raise ValueError(
-                "coefficient='pseudo-loss' needs loss='exponential' and coding='random' or "
-                f"'learned', not {self.loss!r} and {self.coding!r}"
+                "coefficient='pseudo-loss' needs loss='exponential' and coding='random', "
+                f"'runs' or 'learned', not {self.loss!r} and {self.coding!r}"
             )
         if self._stage_wise:
             task = self._task(rows, seed)
@@ -357,7 +357,7 @@ class BoostingClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     @property
     def _grown(self) -> bool:
         """Whether every column has a code of its own, or none; else M is fixed."""
-        names = ("random", "learned", "vector")
+        names = ("random", "runs", "learned", "vector")
         return self.coding is None or (isinstance(self.coding, str) and self.coding in names)
 
     def _margin(self, n_classes: int, M: NDArray[Any] | None = None) -> Margin:
@@ -379,7 +379,8 @@ class BoostingClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         elif self.coding == "learned":
             chooser = LearnedCode(oracle)
         else:
-            chooser = RandomCode(oracle, n_classes, rng)
+            codes = runs(n_classes) if self.coding == "runs" else None
+            chooser = RandomCode(oracle, n_classes, rng, codes)
         return Task(rows, self._margin(n_classes), LOSSES[self.loss], oracle, chooser)
 
     def _keep(self, run: Run) -> Self:

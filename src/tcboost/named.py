@@ -13,7 +13,7 @@ from .losses import SMOOTH
 
 _CODE_MATRIX: dict[str, list[Any]] = {"coding": [StrOptions({"ecoc", "ovr"}), "array-like"]}
 _ANY_CODE: dict[str, list[Any]] = {
-    "coding": [StrOptions({"random", "learned", "ecoc", "ovr"}), "array-like"]
+    "coding": [StrOptions({"random", "runs", "learned", "ecoc", "ovr"}), "array-like"]
 }
 _LOSS: dict[str, list[Any]] = {"loss": [StrOptions(set(SMOOTH))]}
 _BUDGET: dict[str, list[Any]] = {
@@ -140,10 +140,12 @@ class AdaBoostECC(BoostingClassifier):
 
     Parameters
     ----------
-    coding : {"random", "learned", "ecoc", "ovr"} or array-like, default="random"
-        A code column drawn in each round, as in the paper, or the one that together with its
-        stump has the largest edge of all. With a coding matrix, as in `AdaBoostMO`, a round
-        adds a hypothesis for each bit: the mixture of MO and ECC at the end of Sec. III-D.
+    coding : {"random", "runs", "learned", "ecoc", "ovr"} or array-like, default="random"
+        A code column drawn in each round, from all codes or from those with a run of half the
+        classes on one side, which is what gives the paper's errors; or the one that together
+        with its stump has the largest edge of all. With a coding matrix, as in `AdaBoostMO`,
+        a round adds a hypothesis for each bit: the mixture of MO and ECC at the end of
+        Sec. III-D.
     max_iter : int, default=100
         The number of rounds T.
     coefficient : {"error", "pseudo-loss"}, default="error"
@@ -282,10 +284,12 @@ class MultiBoostECC(BoostingClassifier):
 
     Parameters
     ----------
-    coding : {"random", "learned", "ecoc", "ovr"} or array-like, default="random"
-        A code column drawn in each round, as in the paper, or the one that together with its
-        stump has the largest edge of all. With a coding matrix, as in `MultiBoostMO`, a round
-        adds a hypothesis for each bit: the mixture of MO and ECC at the end of Sec. III-D.
+    coding : {"random", "runs", "learned", "ecoc", "ovr"} or array-like, default="random"
+        A code column drawn in each round, from all codes or from those with a run of half the
+        classes on one side, which is what gives the paper's errors; or the one that together
+        with its stump has the largest edge of all. With a coding matrix, as in `MultiBoostMO`,
+        a round adds a hypothesis for each bit: the mixture of MO and ECC at the end of
+        Sec. III-D.
     theta : float, "stagewise", "growing" or "cv", default="stagewise"
         The budget of the coefficients. "stagewise" runs AdaBoost.ECC first, for as many rounds,
         and takes the sum of its coefficients. "growing" ends with that sum, but round t has

@@ -39,7 +39,7 @@ def test_the_cells_are_those_of_the_tables():
     """288 published cells: two splits, three numbers of rounds, and these."""
     paper = [c for c in cells(list(protocol.SETS), [0]) if c.algorithm in protocol.PAPER]
     assert len(paper) * 2 * len(protocol.ROUNDS) == 288
-    assert len(cells(list(protocol.SETS), range(20))) == 20 * (48 + 32)
+    assert len(cells(list(protocol.SETS), range(20))) == 20 * (48 + 48)
     assert PAPER_SEARCH.grid == (
         2,
         5,
@@ -93,8 +93,9 @@ def test_a_row_says_what_a_plain_fit_says():
     X, y = load_iris(return_X_y=True)
     X, X_test, y, y_test = train_test_split(X, y, train_size=0.7, stratify=y, random_state=2)
     for T in ROUNDS:
-        stagewise = AdaBoostECC(max_iter=T, random_state=2).fit(X, y)
-        model = MultiBoostECC(theta=stagewise.theta_, max_iter=T, random_state=2).fit(X, y)
+        ecc = {"coding": "runs", "max_iter": T, "random_state": 2}
+        stagewise = AdaBoostECC(**ecc).fit(X, y)
+        model = MultiBoostECC(theta=stagewise.theta_, **ecc).fit(X, y)
         row, w = rows[T], model.estimator_weights_
         assert row["theta"] == pytest.approx(stagewise.theta_, rel=1e-12)
         assert row["train_error"] == pytest.approx(1 - model.score(X, y))
