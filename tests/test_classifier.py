@@ -99,6 +99,18 @@ def test_stagewise_theta_is_the_sum_of_the_stage_wise_coefficients(cls):
     assert cls is MultiBoostHinge or model.history_["loss"][-1] <= other.history_["loss"][-1]
 
 
+@pytest.mark.parametrize("rounds", [10, 30])
+def test_a_growing_theta_with_trees_is_below_the_stage_wise_loss(rounds):
+    """Trees are not searched for: what the stage-wise run has found is not to be missed."""
+    tree = DecisionTreeClassifier(max_depth=2)
+    options = {"max_iter": rounds, "weak_learner": tree, "random_state": 0}
+    for X, y in (IRIS, load_wine(return_X_y=True)):
+        stage_wise = AdaBoostMO(**options).fit(X, y).certificate_
+        model = MultiBoostMO(theta="growing", **options).fit(X, y)
+        assert model.certificate_.primal < stage_wise.primal
+        assert model.certificate_.gap == np.inf
+
+
 @pytest.mark.parametrize("coding", ["ecoc", "learned", "random"])
 @pytest.mark.parametrize("rounds", [10, 60])
 def test_a_growing_theta_is_what_the_stage_wise_run_has_spent(coding, rounds):

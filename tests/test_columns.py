@@ -4,12 +4,13 @@ import itertools
 
 import numpy as np
 import pytest
+from sklearn.tree import DecisionTreeClassifier
 
 from tcboost import columns
 from tcboost.coding import runs
 from tcboost.columns import FixedCode, LearnedCode, RandomCode, Wanted
 from tcboost.margins import Pairwise
-from tcboost.oracles import make_oracle
+from tcboost.oracles import Column, make_oracle
 from tcboost.rows.blocks import LocalRows
 
 
@@ -85,6 +86,25 @@ def test_fixed_code_keeps_to_the_floor():
         found = chooser.choose(prices, Wanted(floor))
         assert found.columns == ()
         assert found.edge == found.bounds.max() == edge
+
+
+@pytest.mark.parametrize("learner", ["lda", DecisionTreeClassifier(max_depth=2)])
+def test_a_bit_takes_a_known_hypothesis_again_where_it_is_better(learner):
+    """Against the best of all tuples of what is known and what is fitted."""
+    rows, V, oracle, prices = priced(weak_learner=learner, n=40)
+    rng = np.random.default_rng(0)
+    others = [(V * rng.exponential(size=(len(V), 1))).astype(np.int64) for _ in range(8)]
+    seen = [Column(tuple(h for h, _ in oracle.price(rows, W).best(None))) for W in others]
+    chooser = FixedCode(oracle)
+    plain = chooser.choose(prices, Wanted(0.0))
+    chooser.known = seen[:2]
+    found = chooser.choose(prices, Wanted(0.0, taken=seen[2:]))
+    candidates = [plain.columns[0], *seen]
+    parts = np.array([(V * c.outputs(rows.X)).sum(axis=0) for c in candidates])
+    assert found.edge == parts.max(axis=0).sum() == edge_of(found.columns[0], rows, V)
+    assert found.edge > plain.edge  # so something was taken again
+    assert found.bounds.max() == np.inf
+    assert chooser.choose(prices, Wanted(found.edge, taken=seen[2:])).columns == ()
 
 
 # ---------------------------------------------------------------- the learned code

@@ -88,21 +88,35 @@ class _Coded:
 
     def edges(self, prices: Prices, columns: list[Column]) -> Vector:
         """Edges of earlier columns."""
-        return prices.edges(columns)
+        # Of pairwise margins their sum is more than 64 bits hold.
+        return prices.edges(columns).sum(axis=1, dtype=float)
 
 
 class FixedCode(_Coded):
-    """One hypothesis for each bit of the coding matrix, equations (13) and (14)."""
+    """One hypothesis for each bit of the coding matrix, equations (13) and (14).
+
+    A weak learner that is fitted, not searched, may miss what it found at other dual weights:
+    then a bit may take a hypothesis of the `known` columns again.
+    """
 
     _each = " for every bit of the code"
 
     def __init__(self, oracle: Oracle) -> None:
         self._exact = oracle.exact
         self.hypothesis_class = oracle.hypothesis_class + self._each
+        self.known: list[Column] = []
 
     def choose(self, prices: Prices, wanted: Wanted) -> Priced:
         """The best hypothesis of each bit: their edges add up to the best of all tuples."""
-        hypotheses, edges = zip(*prices.best(None), strict=True)
+        found = prices.best(None)
+        if self.known and not self._exact:
+            known = [*self.known, *wanted.taken]
+            parts = prices.edges(known)
+            best = enumerate(parts.argmax(axis=0))
+            again = [(known[j].hypotheses[k], float(parts[j, k])) for k, j in best]
+            pairs = zip(found, again, strict=True)
+            found = [max(pair, key=lambda one: one[1]) for pair in pairs]
+        hypotheses, edges = zip(*found, strict=True)
         edge = float(sum(edges))
         columns = (Column(hypotheses),) if edge > wanted.floor else ()
         return Priced(columns, edge, np.array([edge if self._exact else np.inf]))

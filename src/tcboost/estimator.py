@@ -57,7 +57,7 @@ from .theta import (
     choose_level,
     choose_theta,
     price_at,
-    stagewise_sums,
+    stagewise,
 )
 
 Vector = NDArray[np.float64]
@@ -281,9 +281,9 @@ class BoostingClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
                 task.margin, rows.y, rows.weight, task.loss, pseudo_loss, rows.n_threads
             )
             return Run(task, corrector, self.verbose, held_out)
-        theta, sums = self.theta, []
+        theta = self.theta
         if theta in ("stagewise", "growing"):
-            sums = stagewise_sums(self._task(rows, seed), self.max_iter)
+            columns, sums = stagewise(self._task(rows, seed), self.max_iter)
             theta = sums[-1]
         elif theta == "auto" and self.loss == "multinomial":
             choice = self.theta_choice_ = self._choose_level(rows, seed)
@@ -298,7 +298,10 @@ class BoostingClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             theta, self.probability_scale_ = choice.theta, choice.scale
         budget = self._budget(float(theta))
         run = self._start(rows, seed, budget, self.tol, self.verbose, held_out)
-        run.budgets = sums if self.theta == "growing" else []
+        if self.theta == "growing":
+            run.budgets = sums
+            if isinstance(run.task.chooser, FixedCode):
+                run.task.chooser.known = columns
         return run
 
     def _choose_theta(self, rows: LocalRows, seed: int, search: Search) -> Choice:

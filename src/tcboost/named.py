@@ -217,7 +217,8 @@ class MultiBoostMO(BoostingClassifier):
         The budget of the coefficients. "stagewise" runs AdaBoost.MO first, for as many rounds,
         and takes the sum of its coefficients. "growing" ends with that sum, but round t has
         what AdaBoost.MO has spent after t rounds: with few rounds the loss is lower, since
-        the first columns do not take it all. "cv" takes the lowest error of a five-fold cross
+        the first columns do not take it all; and a weak learner that is not searched exactly
+        may take its hypotheses again. "cv" takes the lowest error of a five-fold cross
         validation over the paper's 16 budgets, 2 to 200; `theta_choice_` has the table.
     max_iter : int, default=100
         The number of rounds T, at the most.

@@ -13,6 +13,7 @@ from .boosting import Run, Task
 from .correctors import Budget, StageWise, lengths
 from .losses import SMOOTH, Multinomial, SmoothLoss
 from .model.ensemble import Ensemble
+from .oracles import Column
 from .rows.blocks import LocalRows
 
 Vector = NDArray[np.float64]
@@ -31,18 +32,18 @@ _DRAFT = 0.3
 _PATH_DRAFT = 1e-3  # the same for a path of budgets, whose tolerance is loose already
 
 
-def stagewise_sums(task: Task, max_iter: int) -> list[float]:
-    """Sums of the coefficients of the stage-wise algorithm on the same data, after each round.
+def stagewise(task: Task, max_iter: int) -> tuple[list[Column], list[float]]:
+    """Columns of the stage-wise algorithm on the same data; after each the coefficients' sum.
 
-    The last one is the budget of Sec. IV. A loss without one, the hinge, takes those of the
-    exponential loss of the same margins.
+    The last sum is the budget of Sec. IV. A loss without such an algorithm, the hinge, takes
+    that of the exponential loss of the same margins.
     """
     loss = task.loss if isinstance(task.loss, SmoothLoss) else SMOOTH["exponential"]
     corrector = StageWise(
         task.margin, task.rows.y, task.rows.weight, loss, n_threads=task.rows.n_threads
     )
-    w = Run(replace(task, loss=loss), corrector).boost(max_iter).w
-    return [*np.cumsum(w)[:-1].tolist(), float(w.sum())]
+    run = Run(replace(task, loss=loss), corrector).boost(max_iter)
+    return run.columns, [*np.cumsum(run.w)[:-1].tolist(), float(run.w.sum())]
 
 
 @dataclass(frozen=True)

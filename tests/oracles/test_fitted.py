@@ -325,10 +325,10 @@ def test_combined_weights_and_edges_of_earlier_columns():
             assert edge == ref.edge(h.predict(rows.X), V @ m)
             columns.append(Column((h,), m))
             # One more column each time: outputs are kept, and kept in order.
-            expected = [int((V * c.outputs(rows.X)).sum()) for c in columns]
+            expected = [[int((V * c.outputs(rows.X)).sum())] for c in columns]
             assert prices.edges(columns).tolist() == expected
         other = np.roll(V, 1, axis=0)
-        expected = [int((other * c.outputs(rows.X)).sum()) for c in columns]
+        expected = [[int((other * c.outputs(rows.X)).sum())] for c in columns]
         assert oracle.price(rows, other).edges(columns).tolist() == expected
 
 

@@ -86,7 +86,7 @@ def test_codes_and_edges_of_earlier_columns():
         ((h, e),) = oracle.price(rows, V).best(m[:, None])
         assert e == edge(h, rows.X, V @ m)
         columns.append(Column((h,), m))
-    expected = [int((V * c.outputs(rows.X)).sum()) for c in columns]
+    expected = [[int((V * c.outputs(rows.X)).sum())] for c in columns]
     assert oracle.price(rows, V).edges(columns).tolist() == expected
     assert not oracle.exact
     assert oracle.hypothesis_class == "products of 3 stumps on exact ranks"

@@ -249,11 +249,10 @@ def test_edges_of_coded_columns(missing):
         columns.append(Column((stump,), -code))
     V = random_V(99, len(rows), 4, largest=2**40)
     edges = oracle.price(rows, V).edges(columns)
-    assert edges.dtype == float
     outputs = [c.outputs(rows.X) for c in columns]
-    assert edges.tolist() == [(V * o).sum() for o in outputs]
+    assert edges.tolist() == [[(V * o).sum()] for o in outputs]
     np.testing.assert_array_equal(oracle.outputs(columns), outputs)  # from bins, and values
-    assert len(set(edges.tolist())) > 3
+    assert len(np.unique(edges)) > 3
 
 
 @pytest.mark.parametrize("missing", [0.0, 0.3])
@@ -267,12 +266,12 @@ def test_edges_of_columns_with_a_stump_for_each_bit(missing):
     V = random_V(99, len(rows), 4, largest=2**40)
     prices = oracle.price(rows, V)
     outputs = [c.outputs(rows.X) for c in columns]
-    assert prices.edges(columns).tolist() == [(V * o).sum() for o in outputs]
+    assert prices.edges(columns).tolist() == [(V * o).sum(axis=0).tolist() for o in outputs]
     np.testing.assert_array_equal(oracle.outputs(columns), outputs)
     assert prices.edges(columns[2:3]).tolist() == prices.edges(columns)[2:3].tolist()
     best = prices.best(None)
     top = prices.edges([Column(tuple(stump for stump, _ in best))])
-    assert top.tolist() == [sum(edge for _, edge in best)]
+    assert top.tolist() == [[edge for _, edge in best]]
     assert (prices.edges(columns) <= top).all()
 
 

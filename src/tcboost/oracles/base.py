@@ -69,8 +69,8 @@ class Prices(Protocol):
     def best_of_features(self, measure: Callable[[Vector], Vector], n: int) -> Vector:
         """Largest measures of ``V^T h`` (hypotheses, measures) by feature; of exact oracles."""
 
-    def edges(self, columns: list[Column]) -> Vector:
-        """Edges of columns that were chosen before."""
+    def edges(self, columns: list[Column]) -> NDArray[np.int64]:
+        """What each hypothesis of columns chosen before adds to their edges."""
 
     def vectors(self, columns: list[Column]) -> Vector:
         """``V^T h`` (columns, classes) of columns chosen before; of exact oracles only."""

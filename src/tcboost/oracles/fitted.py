@@ -180,9 +180,11 @@ class FittedPrices:
         """Only exact oracles are asked for it."""
         raise NotImplementedError
 
-    def edges(self, columns: list[Column]) -> Vector:
+    def edges(self, columns: list[Column]) -> NDArray[np.int64]:
         """Edges of earlier columns, from their outputs on the rows."""
-        return np.array([float((self._V * o).sum()) for o in self._oracle.outputs(columns)])
+        parts = np.array([(self._V * o).sum(axis=0) for o in self._oracle.outputs(columns)])
+        single = len(columns[0].hypotheses) == 1
+        return parts.sum(axis=1, keepdims=True) if single else parts
 
 
 def best_cut(projection: Vector, v: Vector, resolution: float = 0.0) -> tuple[float, int]:

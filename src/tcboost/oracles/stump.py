@@ -195,16 +195,13 @@ class StumpPrices:
         candidate, sign = _places(columns)
         return (sign * self._A[candidate[:, 0]]).astype(float)
 
-    def edges(self, columns: list[Column]) -> Vector:
+    def edges(self, columns: list[Column]) -> NDArray[np.int64]:
         """Edges of earlier columns, looked up in the table."""
         candidate, sign = _places(columns)
         if columns[0].code is None:
-            A = sign * self._A[candidate, np.arange(self._A.shape[1])]
-            edges = A.sum(axis=1, dtype=float)  # of pairwise margins, more than 64 bits hold
-        else:
-            codes = np.array([c.code for c in columns], dtype=np.int64)
-            edges = sign[:, 0] * (codes * self._A[candidate[:, 0]]).sum(axis=1)
-        return edges.astype(float)
+            return sign * self._A[candidate, np.arange(self._A.shape[1])]
+        codes = np.array([c.code for c in columns], dtype=np.int64)
+        return sign * (codes * self._A[candidate[:, 0]]).sum(axis=1, keepdims=True)
 
 
 def _places(columns: list[Column]) -> Any:
