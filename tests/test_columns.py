@@ -11,6 +11,7 @@ from tcboost.coding import runs
 from tcboost.columns import FixedCode, LearnedCode, RandomCode, Wanted
 from tcboost.margins import Pairwise
 from tcboost.oracles import Column, make_oracle
+from tcboost.oracles.stump import CONSTANT
 from tcboost.rows.blocks import LocalRows
 
 
@@ -263,6 +264,26 @@ def test_codes_may_be_drawn_from_some_only(seed):
             assert found.columns[0].code.tolist() in codes.T.tolist()
             met.add(tuple(found.columns[0].code))
     assert len(met) == 3
+
+
+@pytest.mark.parametrize("learner", ["stump", "lda"])
+def test_a_known_column_is_taken_where_no_drawn_one_is_better(draws, learner):
+    rows, V, oracle, prices = priced(weak_learner=learner)
+    codes = all_codes(4)
+    edges = np.array(best_edges(prices, 4))
+    high = codes[int(edges.argmax())]
+    ((h, _),) = prices.best(high[:, None])
+    low = codes[int(edges.argmin())]
+    chooser = RandomCode(oracle, 4, np.random.RandomState(0))
+    chooser.known = [Column((CONSTANT,), low), Column((h,), high)]
+    draws.script = iter([low, low, high])
+    assert chooser.choose(prices, Wanted(0.0)).columns == (chooser.known[1],)
+    found = chooser.choose(prices, Wanted(0.0, taken=chooser.known))
+    assert found.edge == edges.max() == edge_of(found.columns[0], rows, V)
+    chooser.known.pop()
+    found = chooser.choose(prices, Wanted(0.0))  # better than what is known
+    assert found.edge == edges.max()
+    assert chooser.choose(prices, Wanted(edges.max())).columns == ()
 
 
 def test_a_feature_is_measured_by_the_codes_that_may_be_drawn():

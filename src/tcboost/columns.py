@@ -78,9 +78,16 @@ class Chooser(Protocol):
 
 
 class _Coded:
-    """Columns with a code, fixed or of their own, and so with one number as their edge."""
+    """Columns with a code, fixed or of their own, and so with one number as their edge.
+
+    A weak learner that is fitted, not searched, or a code that is drawn may miss what was found
+    at other dual weights: then the `known` columns of another run are candidates, too.
+    """
 
     slope = 1.0
+
+    def __init__(self) -> None:
+        self.known: list[Column] = []
 
     def measure(self, A: Vector) -> Vector:
         """The edge with the best code."""
@@ -93,23 +100,19 @@ class _Coded:
 
 
 class FixedCode(_Coded):
-    """One hypothesis for each bit of the coding matrix, equations (13) and (14).
-
-    A weak learner that is fitted, not searched, may miss what it found at other dual weights:
-    then a bit may take a hypothesis of the `known` columns again.
-    """
+    """One hypothesis for each bit of the coding matrix, equations (13) and (14)."""
 
     _each = " for every bit of the code"
 
     def __init__(self, oracle: Oracle) -> None:
+        super().__init__()
         self._exact = oracle.exact
         self.hypothesis_class = oracle.hypothesis_class + self._each
-        self.known: list[Column] = []
 
     def choose(self, prices: Prices, wanted: Wanted) -> Priced:
         """The best hypothesis of each bit: their edges add up to the best of all tuples."""
         found = prices.best(None)
-        if self.known and not self._exact:
+        if self.known and not self._exact:  # a bit may take a hypothesis of theirs
             known = [*self.known, *wanted.taken]
             parts = prices.edges(known)
             best = enumerate(parts.argmax(axis=0))
@@ -144,6 +147,7 @@ class LearnedCode(_Coded):
     """One hypothesis with its best code, found together; needs an exact oracle."""
 
     def __init__(self, oracle: Oracle) -> None:
+        super().__init__()
         if not oracle.exact:
             raise ValueError("coding='learned' needs weak_learner='stump'")
         self.hypothesis_class = f"{oracle.hypothesis_class} with all codes"
@@ -174,13 +178,23 @@ class RandomCode(_Coded):
         rng: np.random.RandomState,
         codes: NDArray[np.int8] | None = None,
     ) -> None:
+        super().__init__()
         self._n_classes, self._rng, self._codes = n_classes, rng, codes
         which = "all codes" if codes is None else f"{codes.shape[1]} codes"
         self.hypothesis_class = f"{oracle.hypothesis_class} with {which}"
         self._learned = LearnedCode(oracle) if oracle.exact else None
 
     def choose(self, prices: Prices, wanted: Wanted) -> Priced:
-        """The best hypothesis for a drawn code."""
+        """The best hypothesis for a drawn code, or a known column that is better."""
+        priced = self._drawn(prices, wanted)
+        if self.known:
+            edges = self.edges(prices, self.known)
+            j = int(edges.argmax())
+            if edges[j] > max(priced.edge, wanted.floor):
+                return Priced((self.known[j],), float(edges[j]), priced.bounds)
+        return priced
+
+    def _drawn(self, prices: Prices, wanted: Wanted) -> Priced:
         best = self._best(prices, wanted.floor)
         if best is not None and not best.columns:
             return best  # no code at all is above the floor

@@ -300,7 +300,7 @@ class BoostingClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         run = self._start(rows, seed, budget, self.tol, self.verbose, held_out)
         if self.theta == "growing":
             run.budgets = sums
-            if isinstance(run.task.chooser, FixedCode):
+            if isinstance(run.task.chooser, FixedCode | RandomCode):
                 run.task.chooser.known = columns
         return run
 

@@ -217,9 +217,10 @@ class MultiBoostMO(BoostingClassifier):
         The budget of the coefficients. "stagewise" runs AdaBoost.MO first, for as many rounds,
         and takes the sum of its coefficients. "growing" ends with that sum, but round t has
         what AdaBoost.MO has spent after t rounds: with few rounds the loss is lower, since
-        the first columns do not take it all; and a weak learner that is not searched exactly
-        may take its hypotheses again. "cv" takes the lowest error of a five-fold cross
-        validation over the paper's 16 budgets, 2 to 200; `theta_choice_` has the table.
+        the first columns do not take it all; and where columns are drawn or fitted, not
+        searched, a round may take a hypothesis of AdaBoost.MO's. "cv" takes the lowest error of
+        a five-fold cross validation over the paper's 16 budgets, 2 to 200; `theta_choice_` has
+        the table.
     max_iter : int, default=100
         The number of rounds T, at the most.
     tol : float, default=1e-4
@@ -295,7 +296,8 @@ class MultiBoostECC(BoostingClassifier):
         The budget of the coefficients. "stagewise" runs AdaBoost.ECC first, for as many rounds,
         and takes the sum of its coefficients. "growing" ends with that sum, but round t has
         what AdaBoost.ECC has spent after t rounds: with few rounds the loss is lower, since
-        the first columns do not take it all. "cv" takes the lowest error of a five-fold cross
+        the first columns do not take it all; and where AdaBoost.ECC has a column of a larger
+        edge than the one drawn, it takes that. "cv" takes the lowest error of a five-fold cross
         validation over the paper's 16 budgets, 2 to 200; `theta_choice_` has the table.
     max_iter : int, default=100
         The number of rounds T, at the most.
