@@ -110,6 +110,18 @@ def test_claims_fail_where_the_numbers_say_so():
     assert "**does not hold**" in report.claims(frame)[2]
 
 
+def test_claims_tell_the_cells_whose_theta_was_chosen():
+    frame = frame_like_the_paper()
+    better = frame.algorithm.str.startswith("Multi")
+    worse = better & frame.dataset.isin(["dna", "glass"]) & (frame.rounds == 50)
+    frame.loc[better, "train_error"] -= 1.0
+    frame.loc[worse, "train_error"] += 2.0
+    frame.loc[worse, "min_margin"] = 0.05
+    lower, _, _, larger, _ = report.claims(frame)
+    assert "lower in 66, higher in 6, 3 of these where theta is cross-validated" in lower
+    assert "66 of 72 cells; 3 of the 6 others are where theta is cross-validated" in larger
+
+
 def test_a_claim_without_cases_is_not_judged():
     frame = frame_like_the_paper().query("dataset == 'wine'")
     lower, faster, *_ = report.claims(frame)
