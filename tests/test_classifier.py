@@ -44,6 +44,7 @@ OBVIOUS = [
     TCBoostClassifier(class_weight="balanced"),
     TCBoostClassifier(loss="logistic", coding="learned"),
     AdaBoostECC(coding="ovr"),
+    MultiBoostECC(coding="runs"),
     AdaBoostMO(loss="logistic"),
     MultiBoostECC(coding="ecoc"),
     MultiBoostECC(coding="ecoc", loss="logistic", theta=5.0),
@@ -70,6 +71,15 @@ def test_scikit_learn_checks_with_any_weak_learner(cls, learner):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # those of the weak learner on absurd data
         check_estimator(cls(weak_learner=learner, max_iter=20))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("learner", ["stump", "lda", DecisionTreeClassifier(max_depth=2)])
+@pytest.mark.parametrize("cls", CORRECTIVE)
+def test_scikit_learn_checks_with_a_growing_theta(cls, learner):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # those of the weak learner on absurd data
+        check_estimator(cls(theta="growing", weak_learner=learner, max_iter=20))
 
 
 @pytest.mark.parametrize("cls", ALL)

@@ -8,8 +8,7 @@ from urllib.parse import urlparse
 
 import pytest
 
-from paper.test_report import frame_like_the_paper
-from tcboost.paper import protocol, report, runner
+from paper.test_results import written_again
 
 webdriver = pytest.importorskip(
     "selenium.webdriver", reason="NOT TESTED in a browser: selenium"
@@ -20,13 +19,8 @@ if not (shutil.which("chromium") and shutil.which("chromedriver")):
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory):
-    """A report about fits on wine, and about numbers like the paper's for the tables."""
-    out = tmp_path_factory.mktemp("report")
-    names = ("AdaBoost.MO", "MultiBoost.MO", "AdaBoost.ECC", "MultiBoost.ECC")
-    cells = [protocol.Cell("stump", "wine", name, 0) for name in names]
-    runner.reproduce(out, cells, (10, 20))
-    runner._write(out / "repetitions.csv", frame_like_the_paper())
-    return report.write(out)[0].as_uri()
+    """The report about the committed run."""
+    return written_again(tmp_path_factory.mktemp("report"))[0].as_uri()
 
 
 @pytest.fixture(scope="module")
