@@ -76,6 +76,18 @@ def test_the_published_errors_are_met(frame):
     assert large.sum() + (~large).sum() == 288
 
 
+def test_the_readme_shows_this_run():
+    text = (RESULTS / "report.md").read_text(encoding="utf-8")
+    table = text[text.index("| algorithm | weak learner |") :].split("\n\n")[0]
+    readme = (RESULTS.parent / "README.md").read_text(encoding="utf-8")
+    assert len(table.splitlines()) == 2 + 6
+    assert table in readme
+    for count in re.findall(r"\*\*(\d+)\*\* are within", text):
+        assert f"{count} of" in readme
+    for figure in re.findall(r"results/figures/\w+\.svg", readme):
+        assert (RESULTS.parent / figure).is_file()
+
+
 def test_every_claim_has_its_figure(frame):
     for claim in report.claims(frame):
         assert re.search(r"\*\*holds( in part)?\*\*", claim)

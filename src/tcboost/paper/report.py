@@ -129,6 +129,8 @@ def _tables(document: Document, frame: pd.DataFrame) -> None:
         "lower ones where there are more than three classes (“all codes” below). "
         "docs/differences.md has the evidence, and what is left unexplained."
     )
+    title = "At a glance: means over the data sets, published and ours"
+    document.table(title, glance(both))
     marks = "† more than twice the pooled deviation apart, ‡ and more than 0.01 as well"
     document.add(f"Published above, ours below; {marks}.")
     both["text"] = [
@@ -149,6 +151,20 @@ def _tables(document: Document, frame: pd.DataFrame) -> None:
     table["column"] = "T = " + table.rounds.astype(str)
     title = f"Table IV: rank-sum test on the test errors of {frame.dataset.nunique()} sets"
     document.table(title, _wide(table, _PAIR[:2]))
+
+
+def glance(both: pd.DataFrame) -> pd.DataFrame:
+    """Of each algorithm the mean errors over the sets, published and ours, and what agrees."""
+    rows = []
+    for (learner, algorithm), part in both.groupby(["weak_learner", "algorithm"], sort=False):
+        row = {"algorithm": algorithm, "weak learner": learner}
+        for split, T in (("train", part.rounds.min()), ("test", part.rounds.max())):
+            cells = part[(part.split == split) & (part.rounds == T)]
+            means = cells["mean"].mean(), cells.mean_ours.mean()
+            row[f"{split} error, T = {T}"] = "{:.3f}, ours {:.3f}".format(*means)
+        agree = (part.mark != " ‡").sum()
+        rows.append(row | {"cells that agree": f"{agree} of {len(part)}"})
+    return pd.DataFrame(rows)
 
 
 def _wide(table: pd.DataFrame, index: list[str]) -> pd.DataFrame:
