@@ -37,7 +37,7 @@ def same_versions(tmp_path):
     """The last digit of a sum is another with other libraries, and so may be a tie."""
     runner._check_version(tmp_path / "run.json")
     here, there = (json.loads((f / "run.json").read_text()) for f in (tmp_path, RESULTS))
-    if here != there:
+    if any(here[name] != there[name] for name in ("numpy", "scipy", "sklearn", "machine")):
         pytest.skip(f"NOT COMPARED with the committed run: it is of {there}")
 
 
