@@ -325,9 +325,5 @@ def _bits(e: Vector) -> int:
     Counted in integers, so that it does not depend on the order of a sum.
     """
     coarse = _BITS - e.size.bit_length()
-    return coarse + _BITS - (int(_integers(e, coarse).sum()) + e.size).bit_length()
-
-
-def _integers(e: Vector, bits: int) -> NDArray[np.int64]:
-    scaled = e * 2.0**bits
-    return np.rint(scaled, out=scaled).astype(np.int64)
+    total = int(np.rint(e * 2.0**coarse).astype(np.int64).sum())
+    return coarse + _BITS - (total + e.size).bit_length()
