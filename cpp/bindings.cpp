@@ -143,7 +143,7 @@ nb::tuple dual_integers(Margins z, Reals weight, bool cross_entropy,
             cross_entropy ? tcboost::cross_entropy_integers : tcboost::softmax_integers;
         dual = kernel(z.data(), weight.data(), n, width, n_threads, u.data());
     }
-    return nb::make_tuple(dual.loss, dual.bits, dual.total);
+    return nb::make_tuple(dual.loss, dual.bits, dual.total, dual.least);
 }
 
 using Margin8 = nb::ndarray<nb::numpy, std::int8_t, nb::ndim<2>>;
@@ -344,7 +344,7 @@ NB_MODULE(_core, m) {
     m.def("dual_integers", &dual_integers, nb::arg("z").noconvert(),
           nb::arg("weight").noconvert(), nb::arg("cross_entropy"),
           nb::arg("u").noconvert(), nb::arg("n_threads"),
-          "Dual weights in integers, into u; a loss, the bits and the sum of u.");
+          "Dual weights in integers, into u; a loss, the bits, the sum of u, the least z.");
     m.def("pairwise_margins", &pairwise_margins, nb::arg("outputs").noconvert(),
           nb::arg("y").noconvert(), nb::arg("n_threads"), "Margins of outputs in 8 bits.");
     m.def("margin_sums", &margin_sums, nb::arg("u").noconvert(), nb::arg("rho").noconvert(),

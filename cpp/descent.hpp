@@ -25,14 +25,29 @@ struct ScoredRows {
     bool exponential;  // log mean exp(-margin), or else the cross-entropy
 };
 
-// In eight sums side by side: fast, and the same on every machine.
-TCBOOST_WIDE inline double dot(const double* a, const double* b, std::size_t n) {
+// A product of vectors in eight sums side by side: fast, and the same on every machine. The parts
+// that it is given in may end anywhere but within eight.
+struct Dot {
     double s[8] = {};
+    double value() const {
+        return ((s[0] + s[1]) + (s[2] + s[3])) + ((s[4] + s[5]) + (s[6] + s[7]));
+    }
+};
+
+TCBOOST_WIDE inline void add_dot(const double* a, const double* b, std::size_t n, Dot& dot) {
+    double s[8];
+    std::copy_n(dot.s, 8, s);
     std::size_t i = 0;
     for (; i + 8 <= n; i += 8)
         for (std::size_t k = 0; k < 8; ++k) s[k] += a[i + k] * b[i + k];
     for (; i < n; ++i) s[0] += a[i] * b[i];
-    return ((s[0] + s[1]) + (s[2] + s[3])) + ((s[4] + s[5]) + (s[6] + s[7]));
+    std::copy_n(s, 8, dot.s);
+}
+
+inline double dot(const double* a, const double* b, std::size_t n) {
+    Dot sums;
+    add_dot(a, b, n, sums);
+    return sums.value();
 }
 
 // y += a x
@@ -80,7 +95,7 @@ class Weights {
 
     explicit Weights(const ScoredRows& rows)
         : r_(rows), E_(rows.n * rows.n_classes), sum_(rows.n), scale_(rows.n), own_(rows.n),
-          h_(rows.n), hs_(rows.n) {
+          h_(block), hs_(rows.n), up_(rows.n_classes), tilt_(rows.n_classes) {
         std::copy(rows.weight, rows.weight + rows.n, own_.begin());
     }
 
@@ -104,7 +119,9 @@ class Weights {
             for (std::size_t i = 0; i < n; ++i)
                 scale_[i] = r_.weight[i] / double(C - 1) * std::exp(top[i] - own[i] - most);
         }
-        normalise();
+        if (r_.exponential) total_ = 0;
+        normalise(0, n);
+        moved_ = nullptr;
         loss = most + std::log(total_);
         if (!r_.exponential) {
             for (std::size_t i = 0; i < n; ++i) top[i] += std::log(sum_[i]) - own[i];
@@ -119,30 +136,39 @@ class Weights {
         slope /= total_;
     }
 
-    // Minus the gradient by the class vector of h.
+    // Minus the gradient by the class vector of h, after the last move: both in one pass over
+    // blocks of rows that stay in the cache, which takes half as long as two passes over all.
     void gradient(const std::int8_t* h, double* g) {
-        const std::size_t n = r_.n;
-        widen(h, h_.data(), n);
-        multiply(h_.data(), scale_.data(), hs_.data(), n);
-        for (std::size_t c = 0; c < r_.n_classes; ++c) {
-            const std::size_t first = r_.start[c], count = r_.start[c + 1] - first;
-            g[c] = dot(&h_[first], &own_[first], count) - dot(hs_.data(), &E_[c * n], n);
-            g[c] /= total_;
+        const std::size_t n = r_.n, C = r_.n_classes;
+        std::vector<Dot> minus(C);
+        if (moved_ && r_.exponential) total_ = 0;
+        for (std::size_t i = 0; i < n; i += block) {
+            const std::size_t m = std::min(block, n - i);
+            if (moved_) move(i, m);
+            widen(h + i, h_.data(), m);
+            multiply(h_.data(), &scale_[i], hs_.data(), m);
+            for (std::size_t c = 0; c < C; ++c) add_dot(hs_.data(), &E_[c * n + i], m, minus[c]);
+        }
+        moved_ = nullptr;
+        for (std::size_t c = 0; c < C; ++c) {
+            Dot plus;
+            const std::size_t last = r_.start[c + 1];
+            for (std::size_t i = r_.start[c]; i < last; i += block) {
+                const std::size_t m = std::min(block, last - i);
+                widen(h + i, h_.data(), m);
+                add_dot(h_.data(), &own_[i], m, plus);
+            }
+            g[c] = (plus.value() - minus[c].value()) / total_;
         }
     }
 
-    // The scores move by h step, h being the hypothesis that `gradient` saw last.
-    void move(const double* step) {
-        const std::size_t n = r_.n;
-        std::fill(sum_.begin(), sum_.end(), 0.0);
+    // The scores move by h step, when the next gradient is asked for.
+    void move(const std::int8_t* h, const double* step) {
+        moved_ = h;
         for (std::size_t c = 0; c < r_.n_classes; ++c) {
-            const double up = std::cosh(step[c]), tilt = std::sinh(step[c]);
-            grow(up, tilt, h_.data(), &E_[c * n], sum_.data(), n);
-            if (r_.exponential)
-                for (std::size_t i = r_.start[c]; i < std::size_t(r_.start[c + 1]); ++i)
-                    scale_[i] /= up + tilt * h_[i];
+            up_[c] = std::cosh(step[c]);
+            tilt_[c] = std::sinh(step[c]);
         }
-        normalise();
     }
 
     // The block of the Hessian that belongs to one class vector (of the exponential loss
@@ -177,20 +203,35 @@ class Weights {
     // Class c of row i has the dual weight scale[i] E[c, i] / total; own[i] is the sum of a row.
     std::vector<double> E_, sum_, scale_, own_, h_, hs_;
     double total_ = 1;
+    const std::int8_t* moved_ = nullptr;  // the hypothesis of a move that is still to be made
+    std::vector<double> up_, tilt_;
+    static constexpr std::size_t block = 2048;  // rows, a multiple of eight
 
     bool owns(std::size_t c, std::size_t i) const {
         return std::int64_t(i) >= r_.start[c] && std::int64_t(i) < r_.start[c + 1];
     }
     bool out(std::size_t c, std::size_t i) const { return r_.exponential && owns(c, i); }
 
-    void normalise() {
-        const std::size_t n = r_.n;
+    // The rows from `first` on make the last move.
+    void move(std::size_t first, std::size_t m) {
+        widen(moved_ + first, h_.data(), m);
+        std::fill_n(&sum_[first], m, 0.0);
+        for (std::size_t c = 0; c < r_.n_classes; ++c) {
+            grow(up_[c], tilt_[c], h_.data(), &E_[c * r_.n + first], &sum_[first], m);
+            if (!r_.exponential) continue;
+            const std::size_t last = std::min<std::size_t>(first + m, r_.start[c + 1]);
+            for (std::size_t i = std::max<std::size_t>(first, r_.start[c]); i < last; ++i)
+                scale_[i] /= up_[c] + tilt_[c] * h_[i - first];
+        }
+        normalise(first, m);
+    }
+
+    void normalise(std::size_t first, std::size_t m) {
         if (r_.exponential) {
-            multiply(scale_.data(), sum_.data(), own_.data(), n);
-            total_ = 0;
-            for (std::size_t i = 0; i < n; ++i) total_ += own_[i];
+            multiply(&scale_[first], &sum_[first], &own_[first], m);
+            for (std::size_t i = first; i < first + m; ++i) total_ += own_[i];
         } else {
-            divide(own_.data(), sum_.data(), scale_.data(), n);
+            divide(&own_[first], &sum_[first], &scale_[first], m);
         }
     }
 };
@@ -422,7 +463,7 @@ class Descent {
         if (range < 1e-14) return;
         steps_.take(j, d_.data());
         add(1.0, d_.data(), &moved_[j * rows_.n_classes], rows_.n_classes);
-        weights_.move(d_.data());
+        weights_.move(H_ + j * rows_.n, d_.data());
     }
 
     // F += sum_j h_j moved_j: at the end of a sweep, four hypotheses at once and in blocks of rows

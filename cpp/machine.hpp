@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <system_error>
 #include <thread>
+#include <type_traits>
 #include <vector>
 
 // A function in two versions, one of them for processors with AVX2, chosen when the library is
@@ -25,6 +26,23 @@
 #endif
 
 namespace tcboost {
+
+// Call work(width), with a constant where it is small: the compiler then writes out the loops over
+// the margins of a row, which takes half as long.
+template <class Work>
+void with_constant(std::size_t width, Work work) {
+    switch (width) {
+        case 1: return work(std::integral_constant<std::size_t, 1>());
+        case 2: return work(std::integral_constant<std::size_t, 2>());
+        case 3: return work(std::integral_constant<std::size_t, 3>());
+        case 4: return work(std::integral_constant<std::size_t, 4>());
+        case 5: return work(std::integral_constant<std::size_t, 5>());
+        case 6: return work(std::integral_constant<std::size_t, 6>());
+        case 7: return work(std::integral_constant<std::size_t, 7>());
+        case 8: return work(std::integral_constant<std::size_t, 8>());
+        default: return work(width);
+    }
+}
 
 // Call work(0), ..., work(n - 1) from up to n_threads threads, the caller among them.
 template <class Work>

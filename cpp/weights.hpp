@@ -15,7 +15,8 @@
 
 namespace tcboost {
 
-constexpr std::size_t weights_chunk = 4096;  // margins, or rows of one pass, held at a time
+constexpr std::size_t weights_chunk = 4096;  // margins, or rows of one pass, of one task
+constexpr std::size_t weights_block = 1024;  // margins that stay in the nearest cache
 
 // x <- exp(x) for x <= 0, to about one unit in the last place; x counts as -700 at the least.
 // Written out without a branch, as the compiler can then do several at a time instead
@@ -49,26 +50,6 @@ TCBOOST_WIDE inline void exp_all(double* x, std::size_t n) {
     }
 }
 
-// Nonnegative numbers times scale, below 2^51, rounded to integers: to the nearest or down.
-TCBOOST_WIDE inline std::int64_t round_all(const double* x, std::size_t n, double scale,
-                                             bool down, std::int64_t* out) {
-    constexpr double shift = 0x1p52;
-    std::int64_t shift_bits, total = 0;
-    std::memcpy(&shift_bits, &shift, 8);
-    for (std::size_t i = 0; i < n; ++i) {
-        const double value = x[i] * scale;
-        const double rounded = value + shift;  // its last bits are the integer
-        const double below = value - (rounded - shift), half = down ? below : 0.0;
-        std::int64_t bits, sign;
-        std::memcpy(&bits, &rounded, 8);
-        std::memcpy(&sign, &half, 8);
-        // One less where it is rounded up and shall not be: where that difference is negative.
-        out[i] = bits - shift_bits - static_cast<std::int64_t>(std::uint64_t(sign) >> 63);
-        total += out[i];
-    }
-    return total;
-}
-
 // The least of sign x.
 TCBOOST_WIDE inline double least_of(const double* x, std::size_t n, double sign = 1.0) {
     double least[8];
@@ -90,86 +71,119 @@ TCBOOST_WIDE inline double sum_of(const double* x, std::size_t n) {
     return std::accumulate(sums, sums + 8, 0.0);
 }
 
-struct DualIntegers {
-    double loss;         // of the cross-entropy; of the log-loss, the largest exponent
-    int bits;            // weights are u / 2^bits
-    std::int64_t total;  // the sum of u
-};
-
-// Turn the numbers in [0, 1] that u holds as doubles, with these sums by the chunk, into integers
-// in place: all times the same power of two, and in sum at most 2^60.
-inline DualIntegers to_integers(std::int64_t* u, std::size_t size, std::size_t chunk,
-                                const std::vector<double>& sums, bool down, int n_threads) {
-    int exponent;
-    const double sum = std::accumulate(sums.begin(), sums.end(), 0.0);
-    std::frexp(sum * (1.0 + 1e-6), &exponent);  // a hair for the rounding
-    const int bits = std::min(60 - exponent, 120);
-    const double scale = std::ldexp(1.0, bits);
-    std::vector<std::int64_t> totals(sums.size());
-    parallel_for(sums.size(), n_threads, [&](std::size_t c) {
-        const std::size_t first = c * chunk, n = std::min(chunk, size - first);
-        std::vector<double> x(n);
-        std::memcpy(x.data(), u + first, n * sizeof(double));
-        if (-least_of(x.data(), n, -1.0) * scale < 0x1p51) {
-            totals[c] = round_all(x.data(), n, scale, down, u + first);
-            return;
-        }
+// Nonnegative numbers times scale rounded to integers, to the nearest or down; returns their sum.
+TCBOOST_WIDE inline std::int64_t round_all(const double* x, std::size_t n, double scale,
+                                             bool down, std::int64_t* out) {
+    constexpr double shift = 0x1p52;
+    std::int64_t shift_bits, total = 0;
+    std::memcpy(&shift_bits, &shift, 8);
+    if (-least_of(x, n, -1.0) * scale >= 0x1p51) {  // too large for that
         for (std::size_t i = 0; i < n; ++i) {
             const double value = x[i] * scale;
-            u[first + i] =
-                static_cast<std::int64_t>(down ? std::floor(value) : std::nearbyint(value));
-            totals[c] += u[first + i];
+            out[i] = static_cast<std::int64_t>(down ? std::floor(value) : std::nearbyint(value));
+            total += out[i];
         }
-    });
-    return {0.0, bits, std::accumulate(totals.begin(), totals.end(), std::int64_t{0})};
+        return total;
+    }
+    for (std::size_t i = 0; i < n; ++i) {
+        const double value = x[i] * scale;
+        const double rounded = value + shift;  // its last bits are the integer
+        const double below = value - (rounded - shift), half = down ? below : 0.0;
+        std::int64_t bits, sign;
+        std::memcpy(&bits, &rounded, 8);
+        std::memcpy(&sign, &half, 8);
+        // One less where it is rounded up and shall not be: where that difference is negative.
+        out[i] = bits - shift_bits - static_cast<std::int64_t>(std::uint64_t(sign) >> 63);
+        total += out[i];
+    }
+    return total;
 }
 
-inline std::size_t chunk_of_rows(std::size_t width) {
-    return std::max<std::size_t>(1, weights_chunk / width);
+struct DualIntegers {
+    double least = 0.0;      // of the margins
+    double loss = 0.0;       // of the cross-entropy; of the log-loss, the largest exponent
+    int bits = 0;            // weights are u / 2^bits
+    std::int64_t total = 0;  // the sum of u
+};
+
+inline std::size_t chunk_of_rows(std::size_t width, std::size_t chunk = weights_chunk) {
+    return std::max<std::size_t>(1, chunk / width);
+}
+
+inline double least_margin(const double* z, std::size_t size, int n_threads) {
+    std::vector<double> parts((size + weights_chunk - 1) / weights_chunk);
+    parallel_for(parts.size(), n_threads, [&](std::size_t c) {
+        const std::size_t first = c * weights_chunk;
+        parts[c] = least_of(z + first, std::min(weights_chunk, size - first));
+    });
+    return *std::min_element(parts.begin(), parts.end());
+}
+
+// Numbers in [0, 1] in integers: all times the same power of two, and in sum at most 2^60. They
+// are what fill(c, i, m, x) writes to x, for m rows from i on of chunk c.
+//
+// The power follows from their sum. One chunk in 16 tells it well enough most times, and so they
+// are rounded where they are made; if it was wrong, all is done again. To write and read them in
+// between took a third as long as the rest.
+template <class Fill>
+void to_integers(std::size_t n, std::size_t width, bool down, int n_threads, std::int64_t* u,
+                 DualIntegers& dual, Fill fill) {
+    const std::size_t rows = chunk_of_rows(width), few = chunk_of_rows(width, weights_block);
+    const std::size_t chunks = (n + rows - 1) / rows;
+    std::vector<double> sums(chunks);
+    std::vector<std::int64_t> totals(chunks);
+    const auto one = [&](std::size_t c, double scale) {
+        std::vector<double> x(few * width);
+        sums[c] = 0.0, totals[c] = 0;
+        for (std::size_t i = c * rows, last = std::min(n, i + rows); i < last; i += few) {
+            const std::size_t m = std::min(few, last - i);
+            fill(c, i, m, x.data());
+            sums[c] += sum_of(x.data(), m * width);
+            if (scale > 0) totals[c] += round_all(x.data(), m * width, scale, down, u + i * width);
+        }
+    };
+    const auto bits_of = [](double sum) {
+        int exponent;
+        std::frexp(sum * (1.0 + 1e-6), &exponent);  // a hair for the rounding
+        return std::min(60 - exponent, 120);
+    };
+    const std::size_t some = (chunks + 15) / 16;
+    parallel_for(some, n_threads, [&](std::size_t c) { one(c * 16, 0.0); });
+    double sum = std::accumulate(sums.begin(), sums.end(), 0.0) * double(chunks) / double(some);
+    do {
+        dual.bits = bits_of(sum);
+        const double scale = std::ldexp(1.0, dual.bits);
+        parallel_for(chunks, n_threads, [&](std::size_t c) { one(c, scale); });
+        sum = std::accumulate(sums.begin(), sums.end(), 0.0);
+    } while (bits_of(sum) != dual.bits);
+    dual.total = std::accumulate(totals.begin(), totals.end(), std::int64_t{0});
 }
 
 // Of the log-loss: u ~ weight_i / width exp(-z_ik).
 inline DualIntegers softmax_integers(const double* z, const double* weight, std::size_t n,
                                      std::size_t width, int n_threads, std::int64_t* u) {
     if (n * width < 20000) n_threads = 1;  // not worth a thread
-    const std::size_t rows = chunk_of_rows(width);
     const bool even = std::all_of(weight, weight + n, [=](double w) { return w == weight[0]; });
     const double scale = static_cast<double>(width), log_even = std::log(weight[0] / scale);
-    const auto exponents = [=](std::size_t c) {
-        const std::size_t first = c * rows, m = std::min(rows, n - first);
-        const double* from = z + first * width;
-        std::vector<double> x(m * width);
-        if (even)  // all in one loop
-            for (std::size_t j = 0; j < m * width; ++j) x[j] = log_even - from[j];
-        else
-            for (std::size_t i = 0; i < m; ++i) {
-                const double log_weight = std::log(weight[first + i] / scale);
-                for (std::size_t k = 0; k < width; ++k)
-                    x[i * width + k] = log_weight - from[i * width + k];
-            }
-        return x;
-    };
-    std::vector<double> tops((n + rows - 1) / rows), sums(tops.size());
-    parallel_for(tops.size(), n_threads, [&](std::size_t c) {
-        const std::size_t first = c * rows * width;
-        if (even) {
-            const std::size_t m = std::min(rows * width, n * width - first);
-            tops[c] = log_even - least_of(z + first, m);
-        } else {
-            const std::vector<double> x = exponents(c);
-            tops[c] = -least_of(x.data(), x.size(), -1.0);
-        }
-    });
-    const double top = *std::max_element(tops.begin(), tops.end());
-    parallel_for(sums.size(), n_threads, [&](std::size_t c) {
-        std::vector<double> x = exponents(c);
-        for (double& value : x) value -= top;
-        exp_all(x.data(), x.size());
-        sums[c] = sum_of(x.data(), x.size());
-        std::memcpy(u + c * rows * width, x.data(), x.size() * sizeof(double));
-    });
-    DualIntegers dual = to_integers(u, n * width, rows * width, sums, false, n_threads);
+    DualIntegers dual;
+    dual.least = least_margin(z, n * width, n_threads);
+    double top = log_even - dual.least;
+    std::vector<double> logs(even ? 0 : n);
+    for (std::size_t i = 0; i < logs.size(); ++i) {
+        logs[i] = std::log(weight[i] / scale);
+        top = std::max(i ? top : -HUGE_VAL, logs[i] - least_of(z + i * width, width));
+    }
     dual.loss = top;
+    to_integers(n, width, false, n_threads, u, dual,
+                [&](std::size_t, std::size_t first, std::size_t m, double* x) {
+                    const double* from = z + first * width;
+                    const std::size_t run = even ? m * width : width;  // with the same weight
+                    for (std::size_t j = 0; j < m * width; j += run) {
+                        const double shift = even ? log_even : logs[first + j / width];
+                        for (std::size_t k = j; k < j + run; ++k) x[k] = shift - from[k] - top;
+                    }
+                    exp_all(x, m * width);
+                });
     return dual;
 }
 
@@ -179,30 +193,32 @@ inline DualIntegers cross_entropy_integers(const double* z, const double* weight
                                            std::size_t width, int n_threads, std::int64_t* u) {
     if (n * width < 20000) n_threads = 1;  // not worth a thread
     const std::size_t rows = chunk_of_rows(width);
-    std::vector<double> losses((n + rows - 1) / rows), sums(losses.size());
-    parallel_for(losses.size(), n_threads, [&](std::size_t c) {
-        const std::size_t first = c * rows, m = std::min(rows, n - first);
-        std::vector<double> x(m * (width + 1)), tops(m);  // after the margins, those of own class
-        for (std::size_t i = 0; i < m; ++i) {
-            const double* from = z + (first + i) * width;
-            double top = 0.0;
-            for (std::size_t k = 0; k < width; ++k) top = std::max(top, -from[k]);
-            for (std::size_t k = 0; k < width; ++k) x[i * width + k] = -from[k] - top;
-            x[m * width + i] = -top;
-            tops[i] = top;
-        }
-        exp_all(x.data(), x.size());
-        for (std::size_t i = 0; i < m; ++i) {
-            double total = x[m * width + i];
-            for (std::size_t k = 0; k < width; ++k) total += x[i * width + k];
-            const double share = weight[first + i] / total;
-            for (std::size_t k = 0; k < width; ++k) x[i * width + k] *= share;
-            losses[c] += weight[first + i] * (tops[i] + std::log(total));
-        }
-        sums[c] = sum_of(x.data(), m * width);
-        std::memcpy(u + first * width, x.data(), m * width * sizeof(double));
-    });
-    DualIntegers dual = to_integers(u, n * width, rows * width, sums, true, n_threads);
+    std::vector<double> losses((n + rows - 1) / rows);
+    DualIntegers dual;
+    dual.least = least_margin(z, n * width, n_threads);
+    const auto fill = [&](std::size_t c, std::size_t first, std::size_t m, double* x) {
+        std::vector<double> own(m), tops(m);
+        if (first == c * rows) losses[c] = 0.0;
+        with_constant(width, [&](auto w) {
+            for (std::size_t i = 0; i < m; ++i) {
+                const double* from = z + (first + i) * w;
+                double top = 0.0;
+                for (std::size_t k = 0; k < w; ++k) top = std::max(top, -from[k]);
+                for (std::size_t k = 0; k < w; ++k) x[i * w + k] = -from[k] - top;
+                own[i] = -(tops[i] = top);
+            }
+            exp_all(x, m * w);
+            exp_all(own.data(), m);
+            for (std::size_t i = 0; i < m; ++i) {
+                double total = own[i];
+                for (std::size_t k = 0; k < w; ++k) total += x[i * w + k];
+                const double share = weight[first + i] / total;
+                for (std::size_t k = 0; k < w; ++k) x[i * w + k] *= share;
+                losses[c] += weight[first + i] * (tops[i] + std::log(total));
+            }
+        });
+    };
+    to_integers(n, width, true, n_threads, u, dual, fill);
     dual.loss = std::accumulate(losses.begin(), losses.end(), 0.0);
     return dual;
 }
@@ -213,9 +229,10 @@ void table_rows(const std::int8_t* table, const Bin* cells, std::size_t n, std::
                 int n_threads, std::int8_t* out) {
     if (n * width < 100000) n_threads = 1;  // not worth a thread
     parallel_for((n + weights_chunk - 1) / weights_chunk, n_threads, [=](std::size_t c) {
-        for (std::size_t i = c * weights_chunk; i < std::min(n, (c + 1) * weights_chunk); ++i)
-            std::copy_n(table + static_cast<std::size_t>(cells[i]) * width, width,
-                        out + i * width);
+        with_constant(width, [=](auto w) {
+            for (std::size_t i = c * weights_chunk; i < std::min(n, (c + 1) * weights_chunk); ++i)
+                std::copy_n(table + static_cast<std::size_t>(cells[i]) * w, +w, out + i * w);
+        });
     });
 }
 
@@ -224,12 +241,14 @@ inline void pairwise_margins(const std::int8_t* outputs, const std::int64_t* y, 
                              std::size_t width, int n_threads, std::int8_t* rho) {
     if (n * width < 100000) n_threads = 1;  // not worth a thread
     parallel_for((n + weights_chunk - 1) / weights_chunk, n_threads, [=](std::size_t c) {
-        for (std::size_t i = c * weights_chunk; i < std::min(n, (c + 1) * weights_chunk); ++i) {
-            const std::int8_t* o = outputs + i * (width + 1);
-            const auto own = static_cast<std::size_t>(y[i]);
-            for (std::size_t k = 0; k < width; ++k)
-                rho[i * width + k] = static_cast<std::int8_t>(o[own] - o[k + (k >= own)]);
-        }
+        with_constant(width, [=](auto w) {
+            for (std::size_t i = c * weights_chunk; i < std::min(n, (c + 1) * weights_chunk); ++i) {
+                const std::int8_t* o = outputs + i * (w + 1);
+                const auto own = static_cast<std::size_t>(y[i]);
+                for (std::size_t k = 0; k < w; ++k)
+                    rho[i * w + k] = static_cast<std::int8_t>(o[own] - o[k + (k >= own)]);
+            }
+        });
     });
 }
 
@@ -287,29 +306,22 @@ inline void add_margins(double* z, double coefficient, const std::int8_t* rho, s
     });
 }
 
-// Whether margins are below zero, and whether they are zero.
-TCBOOST_WIDE inline void flag_margins(const double* z, std::size_t n, std::uint8_t* below,
-                                        std::uint8_t* none) {
-    for (std::size_t j = 0; j < n; ++j) below[j] = z[j] < 0.0;
-    for (std::size_t j = 0; j < n; ++j) none[j] = z[j] == 0.0;
-}
-
 // Where pairwise margins are below zero, or zero for a class of smaller index.
 inline void pairwise_wrong(const double* z, const std::int64_t* y, std::size_t n,
                            std::size_t width, int n_threads, bool* wrong) {
     if (n * width < 100000) n_threads = 1;  // not worth a thread
     const std::size_t rows = chunk_of_rows(width);
     parallel_for((n + rows - 1) / rows, n_threads, [=](std::size_t c) {
-        const std::size_t first = c * rows, m = std::min(rows, n - first);
-        std::vector<std::uint8_t> below(m * width), none(m * width);
-        flag_margins(z + first * width, m * width, below.data(), none.data());
-        for (std::size_t i = 0; i < m; ++i) {
-            const auto own = static_cast<std::size_t>(y[first + i]);
-            std::uint8_t any = 0;
-            for (std::size_t k = 0; k < width; ++k) any |= below[i * width + k];
-            for (std::size_t k = 0; k < own; ++k) any |= none[i * width + k];
-            wrong[first + i] = any != 0;
-        }
+        with_constant(width, [=](auto w) {
+            for (std::size_t i = c * rows; i < std::min(n, (c + 1) * rows); ++i) {
+                const double* of_row = z + i * w;
+                double least = of_row[0];
+                for (std::size_t k = 1; k < w; ++k) least = std::min(least, of_row[k]);
+                wrong[i] = least < 0.0;
+                if (least == 0.0)
+                    wrong[i] = std::find(of_row, of_row + y[i], 0.0) < of_row + y[i];
+            }
+        });
     });
 }
 

@@ -32,7 +32,8 @@ def test_dual_integers(shape, even, spread, cross_entropy):
     z, weight, _ = problem(*shape, spread=spread, even=even)
     twin = ref.cross_entropy_weights if cross_entropy else ref.log_loss_weights
     expected, loss = twin(z, weight)
-    u, value, bits, total = integers(z, weight, cross_entropy)
+    u, value, bits, total, least = integers(z, weight, cross_entropy)
+    assert least == z.min()
     assert total == sum(u.ravel().tolist()) <= 2**60
     assert (u >= 0).all()
     if cross_entropy:
@@ -47,13 +48,29 @@ def test_dual_integers(shape, even, spread, cross_entropy):
     for n_threads in (2, 3):
         again = integers(z, weight, cross_entropy, n_threads)
         np.testing.assert_array_equal(again[0], u)
-        assert again[1:] == (value, bits, total)
+        assert again[1:] == (value, bits, total, least)
+
+
+@pytest.mark.parametrize("cross_entropy", [False, True])
+@pytest.mark.parametrize("first", [-9.0, 9.0])
+def test_rows_that_mislead_about_the_scale(cross_entropy, first):
+    """The first chunk, by which the sum is guessed, weighs more or less than the others."""
+    z, weight, _ = problem(9000, 3)
+    z[:1300] += first
+    twin = ref.cross_entropy_weights if cross_entropy else ref.log_loss_weights
+    u, _, bits, total, _ = integers(z, weight, cross_entropy)
+    expected, _ = twin(z, weight)
+    assert total == u.sum() <= 2**60
+    if not cross_entropy:
+        assert total > 2**58
+    scale = 2.0**bits if cross_entropy else total
+    np.testing.assert_allclose(u / scale, expected, rtol=1e-14, atol=2.0**-57)
 
 
 def test_exponentials_to_the_last_place():
     """Of one row against many: every weight is exp of its margin, as exactly as can be."""
     z = np.linspace(0.0, 36.0, 20_001)[:, None]
-    u, _, bits, _ = integers(z, np.full(len(z), 1.0), False)
+    u, _, bits, *_ = integers(z, np.full(len(z), 1.0), False)
     expected = np.ldexp(np.exp(-z[:, 0].astype(np.longdouble)), bits)
     error = np.abs(u[:, 0] - expected)
     assert (error <= 0.5 + 2.5e-16 * expected).all()

@@ -52,8 +52,8 @@ def dual_integers(
     cross_entropy: bool,
     u: NDArray[np.int64],
     n_threads: int,
-) -> tuple[float, int, int]:
-    """Dual weights in integers, into u; a loss, the bits and the sum of u."""
+) -> tuple[float, int, int, float]:
+    """Dual weights in integers, into u; a loss, the bits, the sum of u, the least z."""
 
 def pairwise_margins(
     outputs: NDArray[np.int8], y: NDArray[np.intp], n_threads: int

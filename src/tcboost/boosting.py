@@ -233,11 +233,10 @@ class Run:
         """
         task, corrector = self.task, self.corrector
         z = self._z = corrector.z
-        self._least = float(z.min())
         dual = corrector.dual or task.loss.dual_weights(
             z, task.rows.weight, task.rows.n_threads, self._u
         )
-        self._u = dual.u
+        self._u, self._least = dual.u, float(z.min() if dual.least is None else dual.least)
         prices = task.price(dual.u)
         w, budget, scale = corrector.w, corrector.budget, float(dual.scale)
         a = np.zeros_like(w)

@@ -37,6 +37,7 @@ class DualWeights:
     scale: int
     loss: float
     offset: float | None = None
+    least: float | None = None  # of the margins, where it was met on the way
 
 
 @dataclass(frozen=True)
@@ -179,8 +180,9 @@ class Multinomial:
         """Weights ``weight p_c`` of the wrong classes c."""
         # The weights of a row must not sum to more than the row's own: they are rounded down.
         u = np.empty(z.shape, dtype=np.int64) if out is None else out
-        loss, bits, _ = dual_integers(np.ascontiguousarray(z), weight, True, u, n_threads)
-        return DualWeights(u, 2**bits, loss)
+        z = np.ascontiguousarray(z)
+        loss, bits, _, least = dual_integers(z, weight, True, u, n_threads)
+        return DualWeights(u, 2**bits, loss, least=least)
 
     def on_scores(self, F: Vector, y: NDArray[np.intp], weight: Vector) -> tuple[float, Vector]:
         """Value and minus the gradient by F, ``weight (onehot(y) - p)``."""
@@ -305,8 +307,9 @@ def softmax_weights(
 ) -> DualWeights:
     """``log mean exp(-z)``, rows being weighted; here the integers sum to the scale."""
     u = np.empty(z.shape, dtype=np.int64) if out is None else out
-    top, bits, total = dual_integers(np.ascontiguousarray(z), weight, False, u, n_threads)
-    return DualWeights(u, total, top + math.log(math.ldexp(total, -bits)))
+    z = np.ascontiguousarray(z)
+    top, bits, total, least = dual_integers(z, weight, False, u, n_threads)
+    return DualWeights(u, total, top + math.log(math.ldexp(total, -bits)), least=least)
 
 
 def _rounded_down(p: Vector, loss: float) -> DualWeights:
@@ -322,9 +325,5 @@ def _bits(e: Vector) -> int:
     Counted in integers, so that it does not depend on the order of a sum.
     """
     coarse = _BITS - e.size.bit_length()
-    return coarse + _BITS - (int(_integers(e, coarse).sum()) + e.size).bit_length()
-
-
-def _integers(e: Vector, bits: int) -> NDArray[np.int64]:
-    scaled = e * 2.0**bits
-    return np.rint(scaled, out=scaled).astype(np.int64)
+    total = int(np.rint(e * 2.0**coarse).astype(np.int64).sum())
+    return coarse + _BITS - (total + e.size).bit_length()

@@ -142,6 +142,22 @@ def assert_consistent(made, theta):
 
 @both_losses
 @both_kinds
+def test_rows_of_several_blocks(exponential, coded):
+    """Every row 301 times, with a part of its weight: more than the kernel has at a time."""
+    few, many = (small(3, exponential, coded, n=25, used=1.0) for _ in range(2))
+    times = 301
+    many.H = np.asfortranarray(np.repeat(many.H, times, axis=0))
+    many.y, many.weight = np.repeat(many.y, times), np.repeat(many.weight, times) / times
+    many.F = np.repeat(many.F, times, axis=1)
+    gaps = [made.run(theta=4.0, max_sweeps=5) for made in (few, many)]
+    np.testing.assert_allclose(many.W, few.W, rtol=1e-10, atol=1e-12)
+    assert_consistent(many, 4.0)
+    assert gaps[0] == pytest.approx(gaps[1], rel=1e-7, abs=1e-12)
+    assert gaps[1] == pytest.approx(many.gap(4.0), rel=1e-7, abs=1e-12)
+
+
+@both_losses
+@both_kinds
 @pytest.mark.parametrize("cost", COSTS)
 @pytest.mark.parametrize("n_classes", [2, 3, 5])
 def test_no_sweep_raises_the_objective(exponential, coded, cost, n_classes):

@@ -99,10 +99,11 @@ class StumpOracle:
 
     def outputs(self, columns: Sequence[Column]) -> list[NDArray[np.int8]]:
         """From the cells of the rows, one feature at a time."""
-        return [
-            np.hstack([self._outputs(int(j), int(sign), c.code) for j, sign in c.candidates])
+        parts = (
+            [self._outputs(int(j), int(sign), c.code) for j, sign in c.candidates]
             for c in columns
-        ]
+        )
+        return [p[0] if len(p) == 1 else np.hstack(p) for p in parts]
 
     def _outputs(
         self, candidate: int, sign: int, code: NDArray[np.int8] | None
