@@ -161,11 +161,12 @@ class Run:
             if self.budgets:
                 self._grow(solve=False)
             outputs = task.oracle.outputs(priced.columns)
+            del self._z  # as large as the dual weights; the next ones need the room
             if not corrector.update(priced.columns, outputs, dual):
                 break  # after (4), (5)
             columns.extend(priced.columns)
             history.edges.append(priced.edge / dual.scale)
-            del dual, outputs  # as large as the margins; the next ones need the room
+            del dual, outputs
         self.over = True
         if task.oracle.exact and not draft:
             unused = tuple(int(d) for d in np.flatnonzero(self._unused(dual.scale)))
