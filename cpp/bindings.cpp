@@ -22,15 +22,19 @@ using Weights = nb::ndarray<const std::int64_t, nb::ndim<2>, nb::c_contig, nb::d
 using Offsets = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Sums = nb::ndarray<nb::numpy, std::int64_t, nb::ndim<2>>;
 
+using Codes = nb::ndarray<const std::int8_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Places = nb::ndarray<const std::int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 template <class Bin>
-Sums prefix_sums(Bins<Bin> cells, Weights u, std::optional<Offsets> y, Offsets first,
-                 Offsets group, Places place, Offsets offset, int n_threads) {
+Sums prefix_sums(Bins<Bin> cells, Weights u, std::optional<Offsets> y,
+                 std::optional<Codes> M, Offsets first, Offsets group, Places place,
+                 Offsets offset, int n_threads) {
     const std::size_t n = cells.shape(0), n_groups = cells.shape(1);
-    const std::size_t n_features = group.shape(0), width = u.shape(1) + (y ? 1 : 0);
+    const std::size_t n_features = group.shape(0), width = u.shape(1) + (y && !M ? 1 : 0);
     if (u.shape(0) != n || (y && y->shape(0) != n))
         throw std::invalid_argument("cells, weights and classes differ in their rows");
+    if (M && (!y || M->shape(1) != width))
+        throw std::invalid_argument("a code needs classes, and one bit a weight");
     if (first.shape(0) != n_groups + 1 || offset.shape(0) != n_features + 1)
         throw std::invalid_argument("first and offset need one more entry than there are");
     std::int64_t n_places = 0;
@@ -48,14 +52,13 @@ Sums prefix_sums(Bins<Bin> cells, Weights u, std::optional<Offsets> y, Offsets f
                                  group.data(), place.data(), offset.data()};
     {
         nb::gil_scoped_release release;
-        tcboost::prefix_sums(cells.data(), u.data(), y ? y->data() : nullptr, groups, n, width,
-                             n_threads, out);
+        tcboost::prefix_sums(cells.data(), u.data(), y ? y->data() : nullptr,
+                             M ? M->data() : nullptr, groups, n, width, n_threads, out);
     }
     return Sums(out, {rows, width}, owner);
 }
 
 using Signs = nb::ndarray<const std::int8_t, nb::ndim<2>, nb::f_contig, nb::device::cpu>;
-using Codes = nb::ndarray<const std::int8_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Reals = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Changed = nb::ndarray<double, nb::c_contig, nb::device::cpu>;
 
@@ -353,6 +356,7 @@ NB_MODULE(_core, m) {
               nb::arg("n_threads"), "The row of the table for each cell.");
         m.def("prefix_sums", function, nb::arg("cells").noconvert(),
               nb::arg("u").noconvert(), nb::arg("y").noconvert().none(),
+              nb::arg("M").noconvert().none(),
               nb::arg("first").noconvert(), nb::arg("group").noconvert(),
               nb::arg("place").noconvert(), nb::arg("offset").noconvert(),
               nb::arg("n_threads"),

@@ -77,12 +77,15 @@ struct Tabled {
 
     TCBOOST_INLINE const std::int8_t* at(std::size_t start, std::size_t size,
                                          std::int8_t* room) const {
-        const std::size_t first = start / width, last = (start + size - 1) / width;
+        const std::size_t w = width, s = stride, first = start / w, last = (start + size - 1) / w;
+        const std::int8_t* from = table.data();  // in a local: bytes written might overlap it
+        const std::uint8_t* cell = cells.data();
         std::int8_t* out = room;
-        for (std::size_t i = first; i <= last; ++i, out += width)
-            for (std::size_t k = 0; k < stride; k += 8)
-                std::memcpy(out + k, table.data() + cells[i] * stride + k, 8);
-        return room + (start - first * width);
+        for (std::size_t i = first; i <= last; ++i, out += w) {
+            std::memcpy(out, from + cell[i] * s, 8);
+            for (std::size_t k = 8; k < s; k += 8) std::memcpy(out + k, from + cell[i] * s + k, 8);
+        }
+        return room + (start - first * w);
     }
     template <class See>
     void visit(See& see) {

@@ -51,12 +51,12 @@ TCBOOST_WIDE void add_rows(const Bin* cells, std::size_t n, const std::int64_t* 
 // row offset[d] holds the sum over the missing values, bin 0.
 //
 // cells is n x n_groups by columns, u is n x K by rows, out is offset[n_features] x width. V is
-// u, or with the classes y the adjoint of pairwise margins, `Pairwise.adjoint`, width = K + 1:
-// V[i, y_i] is the sum of u[i], and the other classes have -u[i]. It is made for a few rows at a
-// time and stays in the first-level cache.
+// u, or with the classes y the adjoint of margins: with a code M (`Codeword.adjoint`) M[y_i] u[i],
+// else (`Pairwise.adjoint`, width = K + 1) V[i, y_i] is the sum of u[i], and the other classes
+// have -u[i]. It is made for a few rows at a time and stays in the first-level cache.
 template <class Bin>
 void prefix_sums(const Bin* cells, const std::int64_t* u, const std::int64_t* y,
-                 const Groups& groups, std::size_t n, std::size_t width, int n_threads,
+                 const std::int8_t* M, const Groups& groups, std::size_t n, std::size_t width, int n_threads,
                  std::int64_t* out) {
     constexpr std::size_t chunk = 512;
     const std::size_t stride = width <= 2 ? width : (width + 3) / 4 * 4;
@@ -83,12 +83,16 @@ void prefix_sums(const Bin* cells, const std::int64_t* u, const std::int64_t* y,
             const std::size_t rows = std::min(chunk, last - i);
             for (std::size_t r = 0; r < rows; ++r) {
                 std::int64_t* v = V.data() + r * stride;
-                const std::int64_t* from = u + (i + r) * (width - (y ? 1 : 0));
+                const std::int64_t* from = u + (i + r) * (width - (y && !M ? 1 : 0));
                 if (!y) {
                     std::copy(from, from + width, v);
                     continue;
                 }
                 const std::size_t own = static_cast<std::size_t>(y[i + r]);
+                if (M) {
+                    for (std::size_t k = 0; k < width; ++k) v[k] = M[own * width + k] * from[k];
+                    continue;
+                }
                 std::int64_t total = 0;
                 for (std::size_t k = 0; k + 1 < width; ++k) {
                     total += from[k];

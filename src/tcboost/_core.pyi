@@ -8,6 +8,7 @@ def prefix_sums(
     cells: NDArray[np.uint8] | NDArray[np.uint16] | NDArray[np.uint32],
     u: NDArray[np.int64],
     y: NDArray[np.int64] | None,
+    M: NDArray[np.int8] | None,
     first: NDArray[np.int64],
     group: NDArray[np.int64],
     place: NDArray[np.int32],

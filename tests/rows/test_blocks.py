@@ -25,12 +25,12 @@ def problem(n, n_bins, width, dtype=np.uint8, largest=100, seed=0):
     return np.asfortranarray(bins), V, offset
 
 
-def prefix_sums(bins, V, offset, n_threads, y=None):
+def prefix_sums(bins, V, offset, n_threads, y=None, M=None):
     """Every feature for itself."""
     n_bins = np.diff(offset)
     place = np.concatenate([np.arange(b) for b in [0, *n_bins]]).astype(np.int32)
     group = np.arange(bins.shape[1])
-    return _core.prefix_sums(bins, V, y, offset, group, place, offset, n_threads)
+    return _core.prefix_sums(bins, V, y, M, offset, group, place, offset, n_threads)
 
 
 def local_rows(X, y=None, weight=None, max_bins="auto", n_jobs=1):
