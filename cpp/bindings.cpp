@@ -333,8 +333,9 @@ double minimise_along(Reals s, nb::object on_margins, bool centred, Reals z, Rea
     if (s.shape(0) != z.shape(0) || s.shape(0) != zd.shape(0))
         throw std::invalid_argument("s, z and zd differ in their length");
     const tcboost::SmoothLoss loss = as_loss(on_margins, centred);
+    tcboost::Vector u(z.shape(0));
     return tcboost::minimise_along(loss.on_margins(as_vector(s), 1), loss.centred, as_vector(z),
-                                   as_vector(zd), t_max);
+                                   as_vector(zd), t_max, u);
 }
 
 nb::object solve_simplex_qp(nb::ndarray<const double, nb::ndim<2>, nb::c_contig> H, Reals g,

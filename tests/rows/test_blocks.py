@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from reference import kernels as ref
 from tcboost import _core
+from tcboost.margins import Codeword, Pairwise
 from tcboost.rows import blocks
 from tcboost.rows.blocks import Block, LocalRows, effective_n_jobs
 
@@ -90,6 +91,20 @@ def test_totals_near_two_to_the_60():
     for d in range(2):  # the last bin and the missing values together are everything
         assert sums[offset[d + 1] - 1, 0] + sums[offset[d], 0] == 2**60
         assert sums[offset[d + 1] - 1, 1] + sums[offset[d], 1] == -(2**60)
+
+
+def test_the_adjoints_are_built_in():
+    rng = np.random.default_rng(1)
+    bins, _, offset = problem(700, [4, 20], 1)
+    u, y = rng.integers(2**40, size=(700, 5)), rng.integers(3, size=700)
+    M = rng.choice(np.array([-1, 1], dtype=np.int8), (3, 5))
+    expected = ref.prefix_sums(bins, Codeword(M).adjoint(u, y), offset)
+    assert prefix_sums(bins, u, offset, 2, y, M).tolist() == expected
+    expected = ref.prefix_sums(bins, Pairwise(6).adjoint(u, y), offset)
+    assert prefix_sums(bins, u, offset, 2, y).tolist() == expected
+    for arguments in ((None, M), (y, M[:, :4].copy())):
+        with pytest.raises(ValueError, match="a code needs classes"):
+            prefix_sums(bins, u, offset, 1, *arguments)
 
 
 def test_no_rows_and_no_features():

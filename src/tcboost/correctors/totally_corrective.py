@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -116,8 +115,8 @@ class TotallyCorrective:
             self._master.add(margin.apply(outputs, y).reshape(-1, 1))
             return
         # The margins of a row follow from its class and the sign of the hypothesis.
-        cells = 2 * y + (outputs[:, 0] == code[0])
-        table = margin.apply(np.tile([-code, code], (len(code), 1)), np.arange(2 * len(code)) // 2)
+        cells, classes = 2 * y + (outputs[:, 0] == code[0]), np.arange(len(code))
+        table = margin.apply(np.tile([-code, code], (len(code), 1)), np.repeat(classes, 2))
         self._master.add(cells.astype(np.uint8), table)
 
     def _keep(self, kept: NDArray[np.bool_]) -> None:
