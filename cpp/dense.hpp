@@ -313,14 +313,12 @@ class Gram {
     static constexpr std::size_t width = 64 / sizeof(Real);  // columns of a panel
 
     // h: weights of the n rows, those above the least are seen.
-    Gram(const double* h, std::size_t n, double least) {
+    Gram(const double* h, std::size_t n, double least) : h_(h), n_(n) {
         all_ = std::all_of(h, h + n, [least](double value) { return value > least; });
-        root_.reserve(n);
+        if (all_) return;
         for (std::size_t i = 0; i < n; ++i)
-            if (h[i] > least) {
-                if (!all_) rows_.push_back(static_cast<std::uint32_t>(i));
-                root_.push_back(static_cast<Real>(std::sqrt(h[i])));
-            }
+            if (h[i] > least) rows_.push_back(static_cast<std::uint32_t>(i));
+        n_ = rows_.size();
     }
 
     // The upper triangle of H, whose rows are `stride` apart: room for whole panels.
@@ -328,7 +326,7 @@ class Gram {
     void form(const Column* const* columns, const double* centre, std::size_t q, double* H,
               std::size_t stride, int n_threads) const {
         // In two halves, whatever the number of threads, so that the sum is the same.
-        const std::size_t n = root_.size(), half = n < 8 * block ? n : n / 2 / block * block;
+        const std::size_t n = n_, half = n < 8 * block ? n : n / 2 / block * block;
         std::vector<double> second(half < n ? q * stride : 0);
         if (n * q * q / 8 < kWorthThreads) n_threads = 1;
         parallel_for(half < n ? 2 : 1, n_threads, [&](std::size_t i) {
@@ -350,8 +348,11 @@ class Gram {
         std::vector<Real> packed(panels * width * block);
         for (std::size_t start = begin; start < end; start += block) {
             const std::size_t size = std::min(block, end - start);
+            Real root[block];
+            for (std::size_t i = 0; i < size; ++i)
+                root[i] = static_cast<Real>(std::sqrt(h_[all_ ? start + i : rows_[start + i]]));
             for (std::size_t j = 0; j < q; ++j)
-                pack(*columns[j], static_cast<Real>(centre[j]), start, size,
+                pack(*columns[j], static_cast<Real>(centre[j]), root, start, size,
                      packed.data() + (j / width) * width * block + j % width);
             for (std::size_t a = 0; a < q; a += height)
                 for (std::size_t b = a / width; b < panels; ++b)
@@ -362,9 +363,9 @@ class Gram {
     }
 
     template <class Column>
-    TCBOOST_WIDE void pack(const Column& column, Real centre, std::size_t start, std::size_t size,
+    TCBOOST_WIDE void pack(const Column& column, Real centre, const Real* root,
+                           std::size_t start, std::size_t size,
                            Real* TCBOOST_RESTRICT out) const {
-        const Real* root = root_.data() + start;
         Real value[block];
         typename Column::Number room[block + kSlack];
         const typename Column::Number* numbers = nullptr;
@@ -403,8 +404,9 @@ class Gram {
             for (std::size_t k = 0; k < width; ++k) H[j * stride + k] += sums[j][k];
     }
 
+    const double* h_;
+    std::size_t n_;  // rows that are seen, those of rows_ unless all are
     std::vector<std::uint32_t> rows_;
-    std::vector<Real> root_;
     bool all_;
 };
 
