@@ -26,28 +26,13 @@ struct ScoredRows {
 };
 
 // In eight sums side by side: fast, and the same on every machine.
-struct Lanes {
+TCBOOST_WIDE inline double dot(const double* a, const double* b, std::size_t n) {
     double s[8] = {};
-
-    // A part of the products; all parts but the last are of a multiple of eight.
-    TCBOOST_WIDE void add(const double* a, const double* b, std::size_t n) {
-        double t[8];
-        std::copy_n(s, 8, t);
-        std::size_t i = 0;
-        for (; i + 8 <= n; i += 8)
-            for (std::size_t k = 0; k < 8; ++k) t[k] += a[i + k] * b[i + k];
-        for (; i < n; ++i) t[0] += a[i] * b[i];
-        std::copy_n(t, 8, s);
-    }
-    double sum() const {
-        return ((s[0] + s[1]) + (s[2] + s[3])) + ((s[4] + s[5]) + (s[6] + s[7]));
-    }
-};
-
-inline double dot(const double* a, const double* b, std::size_t n) {
-    Lanes lanes;
-    lanes.add(a, b, n);
-    return lanes.sum();
+    std::size_t i = 0;
+    for (; i + 8 <= n; i += 8)
+        for (std::size_t k = 0; k < 8; ++k) s[k] += a[i + k] * b[i + k];
+    for (; i < n; ++i) s[0] += a[i] * b[i];
+    return ((s[0] + s[1]) + (s[2] + s[3])) + ((s[4] + s[5]) + (s[6] + s[7]));
 }
 
 // y += a x
@@ -95,7 +80,7 @@ class Weights {
 
     explicit Weights(const ScoredRows& rows)
         : r_(rows), E_(rows.n * rows.n_classes), sum_(rows.n), scale_(rows.n), own_(rows.n),
-          hs_(rows.n), up_(rows.n_classes), tilt_(rows.n_classes), lanes_(rows.n_classes) {
+          h_(rows.n), hs_(rows.n) {
         std::copy(rows.weight, rows.weight + rows.n, own_.begin());
     }
 
@@ -134,46 +119,28 @@ class Weights {
         slope /= total_;
     }
 
-    // Minus the gradient by the class vector of h. In blocks of rows that stay in the nearest
-    // cache for all classes, here and in `move`: with many rows memory is what takes the time.
+    // Minus the gradient by the class vector of h.
     void gradient(const std::int8_t* h, double* g) {
         const std::size_t n = r_.n;
-        double wide[block], scaled[block];
-        std::fill(lanes_.begin(), lanes_.end(), Lanes{});
-        for (std::size_t i = 0; i < n; i += block) {
-            const std::size_t count = std::min(block, n - i);
-            widen(h + i, wide, count);
-            multiply(wide, &scale_[i], scaled, count);
-            for (std::size_t c = 0; c < r_.n_classes; ++c)
-                lanes_[c].add(scaled, &E_[c * n + i], count);
-        }
+        widen(h, h_.data(), n);
+        multiply(h_.data(), scale_.data(), hs_.data(), n);
         for (std::size_t c = 0; c < r_.n_classes; ++c) {
-            const std::size_t end = r_.start[c + 1];
-            Lanes own;
-            for (std::size_t i = r_.start[c]; i < end; i += block) {
-                widen(h + i, wide, std::min(block, end - i));
-                own.add(wide, &own_[i], std::min(block, end - i));
-            }
-            g[c] = (own.sum() - lanes_[c].sum()) / total_;
+            const std::size_t first = r_.start[c], count = r_.start[c + 1] - first;
+            g[c] = dot(&h_[first], &own_[first], count) - dot(hs_.data(), &E_[c * n], n);
+            g[c] /= total_;
         }
     }
 
-    // The scores move by h step.
-    void move(const std::int8_t* h, const double* step) {
+    // The scores move by h step, h being the hypothesis that `gradient` saw last.
+    void move(const double* step) {
         const std::size_t n = r_.n;
-        double wide[block];
+        std::fill(sum_.begin(), sum_.end(), 0.0);
         for (std::size_t c = 0; c < r_.n_classes; ++c) {
-            const double up = up_[c] = std::cosh(step[c]), tilt = tilt_[c] = std::sinh(step[c]);
+            const double up = std::cosh(step[c]), tilt = std::sinh(step[c]);
+            grow(up, tilt, h_.data(), &E_[c * n], sum_.data(), n);
             if (r_.exponential)
                 for (std::size_t i = r_.start[c]; i < std::size_t(r_.start[c + 1]); ++i)
-                    scale_[i] /= up + tilt * h[i];
-        }
-        std::fill(sum_.begin(), sum_.end(), 0.0);
-        for (std::size_t i = 0; i < n; i += block) {
-            const std::size_t count = std::min(block, n - i);
-            widen(h + i, wide, count);
-            for (std::size_t c = 0; c < r_.n_classes; ++c)
-                grow(up_[c], tilt_[c], wide, &E_[c * n + i], &sum_[i], count);
+                    scale_[i] /= up + tilt * h_[i];
         }
         normalise();
     }
@@ -208,10 +175,8 @@ class Weights {
   private:
     ScoredRows r_;
     // Class c of row i has the dual weight scale[i] E[c, i] / total; own[i] is the sum of a row.
-    std::vector<double> E_, sum_, scale_, own_, hs_, up_, tilt_;
-    std::vector<Lanes> lanes_;
+    std::vector<double> E_, sum_, scale_, own_, h_, hs_;
     double total_ = 1;
-    static constexpr std::size_t block = 512;
 
     bool owns(std::size_t c, std::size_t i) const {
         return std::int64_t(i) >= r_.start[c] && std::int64_t(i) < r_.start[c + 1];
@@ -457,7 +422,7 @@ class Descent {
         if (range < 1e-14) return;
         steps_.take(j, d_.data());
         add(1.0, d_.data(), &moved_[j * rows_.n_classes], rows_.n_classes);
-        weights_.move(H_ + j * rows_.n, d_.data());
+        weights_.move(d_.data());
     }
 
     // F += sum_j h_j moved_j: at the end of a sweep, four hypotheses at once and in blocks of rows
