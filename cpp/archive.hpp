@@ -5,9 +5,11 @@
 
 #include <cstddef>
 #include <cstring>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace tcboost {
@@ -40,6 +42,13 @@ struct Archive {
             raw(parts.data(), size * sizeof(U));
         else
             for (U& part : parts) see(part);
+    }
+
+    template <class U>
+    void see(std::shared_ptr<const U>& part) {
+        U copy = part ? *part : U{};
+        see(copy);
+        if (reading) part = std::make_shared<const U>(std::move(copy));
     }
 
     void raw(void* part, std::size_t size) {

@@ -22,15 +22,19 @@ using Weights = nb::ndarray<const std::int64_t, nb::ndim<2>, nb::c_contig, nb::d
 using Offsets = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Sums = nb::ndarray<nb::numpy, std::int64_t, nb::ndim<2>>;
 
+using Codes = nb::ndarray<const std::int8_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Places = nb::ndarray<const std::int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 template <class Bin>
-Sums prefix_sums(Bins<Bin> cells, Weights u, std::optional<Offsets> y, Offsets first,
-                 Offsets group, Places place, Offsets offset, int n_threads) {
+Sums prefix_sums(Bins<Bin> cells, Weights u, std::optional<Offsets> y,
+                 std::optional<Codes> M, Offsets first, Offsets group, Places place,
+                 Offsets offset, int n_threads) {
     const std::size_t n = cells.shape(0), n_groups = cells.shape(1);
-    const std::size_t n_features = group.shape(0), width = u.shape(1) + (y ? 1 : 0);
+    const std::size_t n_features = group.shape(0), width = u.shape(1) + (y && !M ? 1 : 0);
     if (u.shape(0) != n || (y && y->shape(0) != n))
         throw std::invalid_argument("cells, weights and classes differ in their rows");
+    if (M && (!y || M->shape(1) != width))
+        throw std::invalid_argument("a code needs classes, and one bit a weight");
     if (first.shape(0) != n_groups + 1 || offset.shape(0) != n_features + 1)
         throw std::invalid_argument("first and offset need one more entry than there are");
     std::int64_t n_places = 0;
@@ -48,14 +52,13 @@ Sums prefix_sums(Bins<Bin> cells, Weights u, std::optional<Offsets> y, Offsets f
                                  group.data(), place.data(), offset.data()};
     {
         nb::gil_scoped_release release;
-        tcboost::prefix_sums(cells.data(), u.data(), y ? y->data() : nullptr, groups, n, width,
-                             n_threads, out);
+        tcboost::prefix_sums(cells.data(), u.data(), y ? y->data() : nullptr,
+                             M ? M->data() : nullptr, groups, n, width, n_threads, out);
     }
     return Sums(out, {rows, width}, owner);
 }
 
 using Signs = nb::ndarray<const std::int8_t, nb::ndim<2>, nb::f_contig, nb::device::cpu>;
-using Codes = nb::ndarray<const std::int8_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Reals = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Changed = nb::ndarray<double, nb::c_contig, nb::device::cpu>;
 
@@ -212,6 +215,17 @@ nb::object as_array(tcboost::Vector values) {
                                                                 owner));
 }
 
+// One that shares it, and so must not be written to.
+nb::object as_array(std::shared_ptr<const tcboost::Vector> values) {
+    auto* shared = new std::shared_ptr<const tcboost::Vector>(std::move(values));
+    nb::capsule owner(shared, [](void* p) noexcept {
+        delete static_cast<std::shared_ptr<const tcboost::Vector>*>(p);
+    });
+    const tcboost::Vector& at = **shared;
+    return nb::cast(nb::ndarray<nb::numpy, const double, nb::ndim<1>>(at.data(), {at.size()},
+                                                                      owner));
+}
+
 tcboost::Vector as_vector(Reals array) {
     return {array.data(), array.data() + array.shape(0)};
 }
@@ -219,14 +233,16 @@ tcboost::Vector as_vector(Reals array) {
 // A loss of Python's, by its `on_margins`: s -> (z -> Expansion). None is the exponential loss.
 tcboost::SmoothLoss as_loss(nb::object on_margins, bool centred) {
     if (on_margins.is_none()) return tcboost::exponential_loss();
-    return {[on_margins](const tcboost::Vector& s) -> tcboost::Expand {
-                nb::object expand = on_margins(as_array(s));
-                return [expand](const tcboost::Vector& z, tcboost::Vector& u,
-                                tcboost::Vector& h) {
-                    nb::object at = expand(as_array(z));
-                    u = as_vector(nb::cast<Reals>(at.attr("u")));
+    return {[on_margins](const tcboost::Vector& s, std::size_t width) -> tcboost::Expand {
+                tcboost::Vector all;
+                for (double value : s) all.insert(all.end(), width, value);
+                nb::object expand = on_margins(as_array(std::move(all)));
+                return [expand](tcboost::Vector& z, tcboost::Vector& h) {
+                    const std::size_t n = z.size();
+                    nb::object at = expand(as_array(std::move(z)));
+                    z = as_vector(nb::cast<Reals>(at.attr("u")));
                     h = as_vector(nb::cast<Reals>(at.attr("h")));
-                    if (u.size() != z.size() || h.size() != z.size())
+                    if (z.size() != n || h.size() != n)
                         throw std::invalid_argument("u and h need one number a margin");
                     return nb::cast<double>(at.attr("loss"));
                 };
@@ -235,21 +251,38 @@ tcboost::SmoothLoss as_loss(nb::object on_margins, bool centred) {
 }
 
 // A restricted master; its columns are copied.
-template <class T>
+template <class Column>
 class Master {
    public:
-    Master(Reals s, nb::object on_margins, bool centred, bool growing)
+    Master(Reals s, std::size_t width, nb::object on_margins, bool centred, bool growing)
         : s_(as_vector(s)),
+          width_(width),
           on_margins_(on_margins),
           centred_(centred),
           growing_(growing),
-          master_(s_.size(), as_loss(on_margins, centred).on_margins(s_), centred, growing) {}
+          master_(s_.size() * width, as_loss(on_margins, centred).on_margins(s_, width), centred,
+                  growing) {}
 
-    void add(nb::ndarray<const T, nb::ndim<2>, nb::f_contig, nb::device::cpu> columns) {
+    void add(nb::ndarray<const typename Column::Number, nb::ndim<2>, nb::f_contig,
+                         nb::device::cpu> columns) {
         const std::size_t n = master_.n_rows();
         if (columns.shape(0) != n) throw std::invalid_argument("a column needs one margin a row");
         for (std::size_t j = 0; j < columns.shape(1); ++j)
-            master_.add({columns.data() + j * n, columns.data() + (j + 1) * n});
+            master_.add({{columns.data() + j * n, columns.data() + (j + 1) * n}});
+    }
+
+    void add_tabled(nb::ndarray<const std::uint8_t, nb::ndim<1>, nb::c_contig> cells,
+                    Codes table) {
+        const std::size_t n = cells.shape(0), rows = table.shape(0);
+        if (n != s_.size() || table.shape(1) != width_ || width_ > 128)
+            throw std::invalid_argument("a column needs one cell a row, and its margins");
+        if (std::any_of(cells.data(), cells.data() + n, [=](auto cell) { return cell >= rows; }))
+            throw std::invalid_argument("the table has no such cell");
+        const std::size_t stride = (width_ + 7) / 8 * 8;
+        std::vector<std::int8_t> padded(rows * stride);
+        for (std::size_t i = 0; i < rows; ++i)
+            std::copy_n(table.data() + i * width_, width_, padded.data() + i * stride);
+        master_.add({{cells.data(), cells.data() + n}, width_, stride, std::move(padded)});
     }
 
     void keep(nb::ndarray<const bool, nb::ndim<1>, nb::c_contig, nb::device::cpu> kept) {
@@ -278,7 +311,7 @@ class Master {
     nb::tuple state() {
         tcboost::Archive archive;
         master_.visit(archive);
-        return nb::make_tuple(as_array(s_), on_margins_, centred_, growing_,
+        return nb::make_tuple(as_array(s_), width_, on_margins_, centred_, growing_,
                               nb::bytes(archive.bytes.data(), archive.bytes.size()));
     }
 
@@ -289,9 +322,10 @@ class Master {
 
    private:
     tcboost::Vector s_;
+    std::size_t width_;
     nb::object on_margins_;
     bool centred_, growing_;
-    tcboost::Master<T> master_;
+    tcboost::Master<Column> master_;
 };
 
 double minimise_along(Reals s, nb::object on_margins, bool centred, Reals z, Reals zd,
@@ -299,8 +333,9 @@ double minimise_along(Reals s, nb::object on_margins, bool centred, Reals z, Rea
     if (s.shape(0) != z.shape(0) || s.shape(0) != zd.shape(0))
         throw std::invalid_argument("s, z and zd differ in their length");
     const tcboost::SmoothLoss loss = as_loss(on_margins, centred);
-    return tcboost::minimise_along(loss.on_margins(as_vector(s)), loss.centred, as_vector(z),
-                                   as_vector(zd), t_max);
+    tcboost::Vector u(z.shape(0));
+    return tcboost::minimise_along(loss.on_margins(as_vector(s), 1), loss.centred, as_vector(z),
+                                   as_vector(zd), t_max, u);
 }
 
 nb::object solve_simplex_qp(nb::ndarray<const double, nb::ndim<2>, nb::c_contig> H, Reals g,
@@ -322,6 +357,7 @@ NB_MODULE(_core, m) {
               nb::arg("n_threads"), "The row of the table for each cell.");
         m.def("prefix_sums", function, nb::arg("cells").noconvert(),
               nb::arg("u").noconvert(), nb::arg("y").noconvert().none(),
+              nb::arg("M").noconvert().none(),
               nb::arg("first").noconvert(), nb::arg("group").noconvert(),
               nb::arg("place").noconvert(), nb::arg("offset").noconvert(),
               nb::arg("n_threads"),
@@ -355,25 +391,32 @@ NB_MODULE(_core, m) {
           nb::arg("y").noconvert(), nb::arg("n_threads"), "Which rows are misclassified.");
     auto master = [&m](auto type, const char* name) {
         using M = Master<decltype(type)>;
-        nb::class_<M>(m, name, "A restricted master; see cpp/master.hpp.")
-            .def(nb::init<Reals, nb::object, bool, bool>(), nb::arg("s"),
-                 nb::arg("on_margins").none(), nb::arg("centred"), nb::arg("growing"))
-            .def("add", &M::add, nb::arg("columns").noconvert())
+        nb::class_<M> master(m, name, "A restricted master; see cpp/master.hpp.");
+        if constexpr (std::is_same_v<decltype(type), tcboost::Tabled>)
+            master.def("add", &M::add_tabled, nb::arg("cells").noconvert(),
+                       nb::arg("table").noconvert());
+        else
+            master.def("add", &M::add, nb::arg("columns").noconvert());
+        master
+            .def(nb::init<Reals, std::size_t, nb::object, bool, bool>(), nb::arg("s"),
+                 nb::arg("width"), nb::arg("on_margins").none(), nb::arg("centred"),
+                 nb::arg("growing"))
             .def("keep", &M::keep, nb::arg("kept"))
             .def("solve", &M::solve, nb::arg("theta"), nb::arg("w"), nb::arg("tol"),
                  nb::arg("max_iter"), nb::arg("n_threads"))
             .def("__getstate__", &M::state)
             .def("__setstate__",
                  [](M& self, nb::tuple state) {
-                     new (&self) M(nb::cast<Reals>(state[0]), state[1], nb::cast<bool>(state[2]),
-                                   nb::cast<bool>(state[3]));
-                     self.restore(nb::cast<nb::bytes>(state[4]));
+                     new (&self) M(nb::cast<Reals>(state[0]), nb::cast<std::size_t>(state[1]),
+                                   state[2], nb::cast<bool>(state[3]), nb::cast<bool>(state[4]));
+                     self.restore(nb::cast<nb::bytes>(state[5]));
                  })
             .def("__deepcopy__", [](const M& self, nb::object) { return M(self); });
     };
-    master(std::int8_t{}, "Master8");
-    master(std::int16_t{}, "Master16");
-    master(double{}, "MasterFloat");
+    master(tcboost::Tabled{}, "MasterTabled");
+    master(tcboost::Dense<std::int8_t>{}, "Master8");
+    master(tcboost::Dense<std::int16_t>{}, "Master16");
+    master(tcboost::Dense<double>{}, "MasterFloat");
     m.def("minimise_along", &minimise_along, nb::arg("s"), nb::arg("on_margins").none(),
           nb::arg("centred"), nb::arg("z"), nb::arg("zd"), nb::arg("t_max"),
           "The t in (0, t_max] of least loss at z + t zd.");

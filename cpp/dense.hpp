@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <memory>
 #include <type_traits>
 #include <vector>
 
@@ -53,6 +54,47 @@ struct Pack {
 };
 #endif
 
+// A column of numbers, read a few at a time: `at` gives those from `start` on, if need be in the
+// room, which has to hold kSlack more than are asked for.
+template <class T>
+struct Dense {
+    using Number = T;
+    std::vector<T> values;
+
+    const T* at(std::size_t start, std::size_t, T*) const { return values.data() + start; }
+    template <class See>
+    void visit(See& see) {
+        see(values);
+    }
+};
+
+// For each cell a row of a table: one byte a row, where `Dense` takes one a number.
+struct Tabled {
+    using Number = std::int8_t;
+    std::vector<std::uint8_t> cells;
+    std::size_t width, stride;  // of the table: stride is a multiple of 8
+    std::vector<std::int8_t> table;
+
+    TCBOOST_INLINE const std::int8_t* at(std::size_t start, std::size_t size,
+                                         std::int8_t* room) const {
+        const std::size_t w = width, s = stride, first = start / w, last = (start + size - 1) / w;
+        const std::int8_t* from = table.data();  // in a local: bytes written might overlap it
+        const std::uint8_t* cell = cells.data();
+        std::int8_t* out = room;
+        for (std::size_t i = first; i <= last; ++i, out += w) {
+            std::memcpy(out, from + cell[i] * s, 8);
+            for (std::size_t k = 8; k < s; k += 8) std::memcpy(out + k, from + cell[i] * s + k, 8);
+        }
+        return room + (start - first * w);
+    }
+    template <class See>
+    void visit(See& see) {
+        see(cells, width, stride, table);
+    }
+};
+
+constexpr std::size_t kSlack = 2 * 128;  // rows of 128 numbers at the most, begun and ended
+
 template <class Real>
 TCBOOST_INLINE void load(const Real* from, Pack<Real>& pack) {
     std::memcpy(&pack, from, sizeof pack);
@@ -87,74 +129,103 @@ TCBOOST_INLINE double inner(const double* a, const double* b, std::size_t n) {
     return ((s[0] + s[2]) + (s[1] + s[3])) + rest;
 }
 
-// The same for a column of numbers that are turned to float64 first.
-template <class T>
-TCBOOST_WIDE double column_inner(const T* a, const double* b, std::size_t n) {
+// Sum of a_i (b_i - c)^2, in the same order.
+TCBOOST_WIDE inline double inner_squares(const double* a, const double* b, double c,
+                                         std::size_t n) {
+    double s[8] = {}, rest = 0.0;
+    std::size_t i = 0;
+    for (; i + 8 <= n; i += 8)
+        for (std::size_t l = 0; l < 8; ++l) s[l] += a[i + l] * ((b[i + l] - c) * (b[i + l] - c));
+    for (; i < n; ++i) rest += a[i] * ((b[i] - c) * (b[i] - c));
+    for (std::size_t l = 0; l < 4; ++l) s[l] += s[l + 4];
+    return ((s[0] + s[2]) + (s[1] + s[3])) + rest;
+}
+
+// Sum of a_i b_i for a column of numbers that are turned to float64 first.
+template <class Column>
+TCBOOST_WIDE double column_inner(const Column& a, const double* b, std::size_t n) {
+    typename Column::Number room[kBlock + kSlack];
     double values[kBlock], s = 0.0;
     for (std::size_t start = 0; start < n; start += kBlock) {
         const std::size_t size = std::min(kBlock, n - start);
-        for (std::size_t i = 0; i < size; ++i) values[i] = static_cast<double>(a[start + i]);
+        const auto* numbers = a.at(start, size, room);
+        for (std::size_t i = 0; i < size; ++i) values[i] = static_cast<double>(numbers[i]);
         s += inner(values, b + start, size);
     }
     return s;
 }
 
 // Numbers as integers of 45 bits, in three parts that fit into 16: products with small integers
-// are then sums of integers, exact and in half the time of float64.
+// are then sums of integers, exact and in half the time of float64. Of so few numbers at a time
+// that they stay in the second cache for all columns.
 struct Parts {
-    explicit Parts(const Vector& x) {
-        double largest = 1e-300;
-        for (double value : x) largest = std::max(largest, std::fabs(value));
-        unit = std::ldexp(1.0, std::ilogb(largest) - 43);
-        for (auto& part : parts) part.resize(x.size());
-        for (std::size_t i = 0; i < x.size(); ++i) {
+    static constexpr std::size_t most = 32 * kBlock;
+    std::int16_t parts[3][most];
+
+    TCBOOST_WIDE void split(const double* x, std::size_t n, double unit) {
+        for (std::size_t i = 0; i < n; ++i) {
             const auto whole = static_cast<std::int64_t>(std::floor(x[i] / unit + 0.5));
             parts[0][i] = static_cast<std::int16_t>(whole >> 30);
             parts[1][i] = static_cast<std::int16_t>((whole >> 15) & 32767);
             parts[2][i] = static_cast<std::int16_t>(whole & 32767);
         }
     }
-    std::vector<std::int16_t> parts[3];
-    double unit;
-};
 
-TCBOOST_WIDE inline double column_inner(const std::int8_t* a, const Parts& x, std::size_t n) {
-    std::int64_t sums[3] = {};
-    std::int16_t values[kBlock];
-    for (std::size_t start = 0; start < n; start += kBlock) {
-        const std::size_t size = std::min(kBlock, n - start);
-        for (std::size_t i = 0; i < size; ++i) values[i] = a[start + i];
-        for (std::size_t k = 0; k < 3; ++k) {
-            const std::int16_t* part = x.parts[k].data() + start;
-            std::int32_t s = 0;  // 256 numbers below 2^22: no overflow
-            for (std::size_t i = 0; i < size; ++i)
-                s += static_cast<std::int32_t>(values[i]) * static_cast<std::int32_t>(part[i]);
-            sums[k] += s;
+    // Add up the products with the n numbers of a column from `first` on.
+    template <class Column>
+    TCBOOST_WIDE void add(const Column& a, std::size_t first, std::size_t n,
+                          std::int64_t* sums) const {
+        std::int8_t room[kBlock + kSlack];
+        std::int16_t values[kBlock];
+        for (std::size_t start = 0; start < n; start += kBlock) {
+            const std::size_t size = std::min(kBlock, n - start);
+            const std::int8_t* numbers = a.at(first + start, size, room);
+            for (std::size_t i = 0; i < size; ++i) values[i] = numbers[i];
+            for (std::size_t k = 0; k < 3; ++k) {
+                const std::int16_t* part = parts[k] + start;
+                std::int32_t s = 0;  // 256 numbers below 2^22: no overflow
+                for (std::size_t i = 0; i < size; ++i)
+                    s += static_cast<std::int32_t>(values[i]) * static_cast<std::int32_t>(part[i]);
+                sums[k] += s;
+            }
         }
     }
-    return (static_cast<double>(sums[0]) * 1073741824.0 + static_cast<double>(sums[1]) * 32768.0 +
-            static_cast<double>(sums[2])) * x.unit;
-}
+};
 
 // out_j = column_j . x; in integers if it may be, to 2^-44 of the largest x.
-template <class T>
-void column_inners(const std::vector<const T*>& columns, const Vector& x, bool in_integers,
+template <class Column>
+void column_inners(const std::vector<const Column*>& columns, const Vector& x, bool in_integers,
                    int n_threads, double* out) {
-    const std::size_t n = x.size(), share = (columns.size() + 3) / 4;
-    if (n * columns.size() < kWorthThreads) n_threads = 1;
-    const auto each = [&](auto inner) {
-        parallel_for(4, n_threads, [&](std::size_t part) {
-            const std::size_t end = std::min(columns.size(), (part + 1) * share);
-            for (std::size_t j = part * share; j < end; ++j) out[j] = inner(columns[j]);
-        });
-    };
-    if constexpr (std::is_same_v<T, std::int8_t>)
+    const std::size_t n = x.size(), q = columns.size();
+    if (n * q < kWorthThreads) n_threads = 1;
+    if constexpr (std::is_same_v<typename Column::Number, std::int8_t>)
         if (in_integers) {
-            const Parts parts(x);
-            each([&](const T* column) { return column_inner(column, parts, n); });
+            double largest = 1e-300;
+            for (double value : x) largest = std::max(largest, std::fabs(value));
+            const double unit = std::ldexp(1.0, std::ilogb(largest) - 43);
+            const std::size_t share = (n / 4 / kBlock + 1) * kBlock;
+            std::vector<std::int64_t> sums(4 * q * 3);
+            parallel_for(4, n_threads, [&](std::size_t quarter) {
+                const auto parts = std::make_unique<Parts>();
+                const std::size_t end = std::min(n, (quarter + 1) * share);
+                for (std::size_t i = quarter * share; i < end; i += Parts::most) {
+                    const std::size_t size = std::min(Parts::most, end - i);
+                    parts->split(x.data() + i, size, unit);
+                    for (std::size_t j = 0; j < q; ++j)
+                        parts->add(*columns[j], i, size, sums.data() + (quarter * q + j) * 3);
+                }
+            });
+            for (std::size_t k = q * 3; k < sums.size(); ++k) sums[k % (q * 3)] += sums[k];
+            for (std::size_t j = 0; j < q; ++j)
+                out[j] = (static_cast<double>(sums[3 * j]) * 1073741824.0 +
+                          static_cast<double>(sums[3 * j + 1]) * 32768.0 +
+                          static_cast<double>(sums[3 * j + 2])) * unit;
             return;
         }
-    each([&](const T* column) { return column_inner(column, x.data(), n); });
+    parallel_for(4, n_threads, [&](std::size_t part) {
+        for (std::size_t j = q * part / 4; j < q * (part + 1) / 4; ++j)
+            out[j] = column_inner(*columns[j], x.data(), n);
+    });
 }
 
 // y += alpha x
@@ -164,25 +235,28 @@ TCBOOST_INLINE void add_multiple(double alpha, const double* TCBOOST_RESTRICT x,
 }
 
 // z = sum_j w_j column_j over the listed columns; a block of z stays in the first cache.
-template <class T>
-TCBOOST_WIDE void combine(const T* const* columns, const double* w, std::size_t n_columns,
+template <class Column>
+TCBOOST_WIDE void combine(const Column* const* columns, const double* w, std::size_t n_columns,
                           std::size_t n, double* TCBOOST_RESTRICT z) {
     constexpr std::size_t block = 2048;
+    typename Column::Number rooms[4][block + kSlack];
     for (std::size_t start = 0; start < n; start += block) {
         const std::size_t size = std::min(block, n - start);
         double* TCBOOST_RESTRICT out = z + start;
         std::fill(out, out + size, 0.0);
         std::size_t j = 0;
         for (; j + 4 <= n_columns; j += 4) {  // four at a time: z is loaded less often
-            const T *a = columns[j] + start, *b = columns[j + 1] + start,
-                    *c = columns[j + 2] + start, *d = columns[j + 3] + start;
+            const auto *a = columns[j]->at(start, size, rooms[0]),
+                       *b = columns[j + 1]->at(start, size, rooms[1]),
+                       *c = columns[j + 2]->at(start, size, rooms[2]),
+                       *d = columns[j + 3]->at(start, size, rooms[3]);
             const double wa = w[j], wb = w[j + 1], wc = w[j + 2], wd = w[j + 3];
             for (std::size_t i = 0; i < size; ++i)
                 out[i] += (wa * static_cast<double>(a[i]) + wb * static_cast<double>(b[i])) +
                           (wc * static_cast<double>(c[i]) + wd * static_cast<double>(d[i]));
         }
         for (; j < n_columns; ++j) {
-            const T* a = columns[j] + start;
+            const auto* a = columns[j]->at(start, size, rooms[0]);
             for (std::size_t i = 0; i < size; ++i) out[i] += w[j] * static_cast<double>(a[i]);
         }
     }
@@ -208,12 +282,13 @@ TCBOOST_INLINE double exp_of_negative(double x) {
     return p * power;
 }
 
-// log sum exp(log_s - z) and u, its gradient.
-TCBOOST_WIDE inline double log_sum_exp(const double* log_s, const double* z, std::size_t n,
-                                       double* TCBOOST_RESTRICT u) {
+// log sum exp(log_s - z), every s being that of `width` margins; turns z into u, its gradient.
+TCBOOST_WIDE inline double log_sum_exp(const double* log_s, std::size_t width, double* u,
+                                       std::size_t n) {
     double tops[4], top = -std::numeric_limits<double>::infinity();
     std::fill(tops, tops + 4, top);
-    for (std::size_t i = 0; i < n; ++i) u[i] = log_s[i] - z[i];
+    for (std::size_t r = 0; r < n / width; ++r)
+        for (std::size_t k = 0; k < width; ++k) u[r * width + k] = log_s[r] - u[r * width + k];
     std::size_t i = 0;
     for (; i + 4 <= n; i += 4)
         for (std::size_t l = 0; l < 4; ++l) tops[l] = u[i + l] > tops[l] ? u[i + l] : tops[l];
@@ -238,21 +313,20 @@ class Gram {
     static constexpr std::size_t width = 64 / sizeof(Real);  // columns of a panel
 
     // h: weights of the n rows, those above the least are seen.
-    Gram(const double* h, std::size_t n, double least) {
+    Gram(const double* h, std::size_t n, double least) : h_(h), n_(n) {
+        all_ = std::all_of(h, h + n, [least](double value) { return value > least; });
+        if (all_) return;
         for (std::size_t i = 0; i < n; ++i)
-            if (h[i] > least) {
-                rows_.push_back(static_cast<std::uint32_t>(i));
-                root_.push_back(static_cast<Real>(std::sqrt(h[i])));
-            }
-        all_ = rows_.size() == n;
+            if (h[i] > least) rows_.push_back(static_cast<std::uint32_t>(i));
+        n_ = rows_.size();
     }
 
     // The upper triangle of H, whose rows are `stride` apart: room for whole panels.
-    template <class T>
-    void form(const T* const* columns, const double* centre, std::size_t q, double* H,
+    template <class Column>
+    void form(const Column* const* columns, const double* centre, std::size_t q, double* H,
               std::size_t stride, int n_threads) const {
         // In two halves, whatever the number of threads, so that the sum is the same.
-        const std::size_t n = rows_.size(), half = n < 8 * block ? n : n / 2 / block * block;
+        const std::size_t n = n_, half = n < 8 * block ? n : n / 2 / block * block;
         std::vector<double> second(half < n ? q * stride : 0);
         if (n * q * q / 8 < kWorthThreads) n_threads = 1;
         parallel_for(half < n ? 2 : 1, n_threads, [&](std::size_t i) {
@@ -266,16 +340,19 @@ class Gram {
    private:
     static constexpr std::size_t block = 128, height = 4;
 
-    template <class T>
-    void form_part(const T* const* columns, const double* centre, std::size_t q, double* H,
+    template <class Column>
+    void form_part(const Column* const* columns, const double* centre, std::size_t q, double* H,
                    std::size_t stride, std::size_t begin, std::size_t end) const {
         const std::size_t panels = (q + width - 1) / width;
         for (std::size_t j = 0; j < q; ++j) std::fill(H + j * stride, H + j * stride + q, 0.0);
         std::vector<Real> packed(panels * width * block);
         for (std::size_t start = begin; start < end; start += block) {
             const std::size_t size = std::min(block, end - start);
+            Real root[block];
+            for (std::size_t i = 0; i < size; ++i)
+                root[i] = static_cast<Real>(std::sqrt(h_[all_ ? start + i : rows_[start + i]]));
             for (std::size_t j = 0; j < q; ++j)
-                pack(columns[j], static_cast<Real>(centre[j]), start, size,
+                pack(*columns[j], static_cast<Real>(centre[j]), root, start, size,
                      packed.data() + (j / width) * width * block + j % width);
             for (std::size_t a = 0; a < q; a += height)
                 for (std::size_t b = a / width; b < panels; ++b)
@@ -285,17 +362,28 @@ class Gram {
         }
     }
 
-    template <class T>
-    TCBOOST_WIDE void pack(const T* column, Real centre, std::size_t start, std::size_t size,
+    template <class Column>
+    TCBOOST_WIDE void pack(const Column& column, Real centre, const Real* root,
+                           std::size_t start, std::size_t size,
                            Real* TCBOOST_RESTRICT out) const {
-        const Real* root = root_.data() + start;
         Real value[block];
-        if (all_)
+        typename Column::Number room[block + kSlack];
+        const typename Column::Number* numbers = nullptr;
+        if (all_) {
+            numbers = column.at(start, size, room);
             for (std::size_t i = 0; i < size; ++i)
-                value[i] = (static_cast<Real>(column[start + i]) - centre) * root[i];
-        else
-            for (std::size_t i = 0; i < size; ++i)
-                value[i] = (static_cast<Real>(column[rows_[start + i]]) - centre) * root[i];
+                value[i] = (static_cast<Real>(numbers[i]) - centre) * root[i];
+        } else {
+            std::size_t first = 0, end = 0;  // of the numbers at hand
+            for (std::size_t i = 0; i < size; ++i) {
+                const std::size_t row = rows_[start + i];
+                if (row >= end) {
+                    first = row, end = std::min<std::size_t>(row + block, rows_.back() + 1);
+                    numbers = column.at(first, end - first, room);
+                }
+                value[i] = (static_cast<Real>(numbers[row - first]) - centre) * root[i];
+            }
+        }
         for (std::size_t i = 0; i < size; ++i) out[i * width] = value[i];
     }
 
@@ -316,8 +404,9 @@ class Gram {
             for (std::size_t k = 0; k < width; ++k) H[j * stride + k] += sums[j][k];
     }
 
+    const double* h_;
+    std::size_t n_;  // rows that are seen, those of rows_ unless all are
     std::vector<std::uint32_t> rows_;
-    std::vector<Real> root_;
     bool all_;
 };
 

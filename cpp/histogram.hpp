@@ -59,13 +59,13 @@ TCBOOST_WIDE void add_rows(const Bin* cells, std::size_t n, const std::int64_t* 
 // row offset[d] holds the sum over the missing values, bin 0.
 //
 // cells is n x n_groups by columns, u is n x K by rows, out is offset[n_features] x width. V is
-// u, or with the classes y the adjoint of pairwise margins, `Pairwise.adjoint`, width = K + 1:
-// V[i, y_i] is the sum of u[i], and the other classes have -u[i]. It is made for a few rows at a
-// time and stays in the first-level cache.
+// u, or with the classes y the adjoint of margins: with a code M (`Codeword.adjoint`) M[y_i] u[i],
+// else (`Pairwise.adjoint`, width = K + 1) V[i, y_i] is the sum of u[i], and the other classes
+// have -u[i]. It is made for a few rows at a time and stays in the first-level cache.
 template <class Bin>
 void prefix_sums(const Bin* cells, const std::int64_t* u, const std::int64_t* y,
-                 const Groups& groups, std::size_t n, std::size_t width, int n_threads,
-                 std::int64_t* out) {
+                 const std::int8_t* M, const Groups& groups, std::size_t n, std::size_t width,
+                 int n_threads, std::int64_t* out) {
     constexpr std::size_t chunk = 512;
     const std::size_t stride = width <= 2 ? width : (width + 3) / 4 * 4;
     const std::size_t n_cells = static_cast<std::size_t>(groups.first[groups.n_groups]);
@@ -93,7 +93,7 @@ void prefix_sums(const Bin* cells, const std::int64_t* u, const std::int64_t* y,
         std::int64_t* V = rows_of_V.data()->at;
         for (std::size_t i = n * slice / slices, last = n * (slice + 1) / slices; i < last;) {
             const std::size_t rows = std::min(chunk, last - i);
-            with_constant(width - (y ? 1 : 0), [=](auto w) {
+            with_constant(width - (y && !M ? 1 : 0), [=](auto w) {
                 for (std::size_t r = 0; r < rows; ++r) {
                     std::int64_t* v = V + r * stride;
                     const std::int64_t* from = u + (i + r) * w;
@@ -102,6 +102,10 @@ void prefix_sums(const Bin* cells, const std::int64_t* u, const std::int64_t* y,
                         continue;
                     }
                     const std::size_t own = static_cast<std::size_t>(y[i + r]);
+                    if (M) {
+                        for (std::size_t k = 0; k < w; ++k) v[k] = M[own * w + k] * from[k];
+                        continue;
+                    }
                     std::int64_t total = 0;
                     for (std::size_t k = 0; k < w; ++k) {
                         total += from[k];

@@ -20,25 +20,23 @@
 
 namespace tcboost {
 
-// A loss at margins z: writes u, minus the gradient, and h; returns the value. The second
-// derivative is diag(h), or diag(h) - u u^T if the loss is centred.
-using Expand = std::function<double(const Vector& z, Vector& u, Vector& h)>;
+// A loss at margins z: turns them into u, minus the gradient, writes h and returns the value. The
+// second derivative is diag(h), or diag(h) - u u^T if the loss is centred. An empty h is u.
+using Expand = std::function<double(Vector& z, Vector& h)>;
 
-// A loss of the margins, once the weights s of the rows are known.
+// A loss of the margins, once the weights s of the rows are known, of `width` margins each.
 struct SmoothLoss {
-    std::function<Expand(const Vector& s)> on_margins;
+    std::function<Expand(const Vector& s, std::size_t width)> on_margins;
     bool centred;
 };
 
 // log sum s exp(-z): problems (4) and (19) of the paper. Its weights u sum to one.
 inline SmoothLoss exponential_loss() {
-    return {[](const Vector& s) -> Expand {
+    return {[](const Vector& s, std::size_t width) -> Expand {
                 Vector log_s(s);
                 for (double& value : log_s) value = std::log(value);
-                return [log_s](const Vector& z, Vector& u, Vector& h) {
-                    const double value = log_sum_exp(log_s.data(), z.data(), z.size(), u.data());
-                    h = u;
-                    return value;
+                return [log_s, width](Vector& z, Vector&) {
+                    return log_sum_exp(log_s.data(), width, z.data(), z.size());
                 };
             },
             true};
@@ -48,25 +46,24 @@ inline SmoothLoss exponential_loss() {
 // is at the `most` what it was: a loss with kinks can rise while the slope falls, and steps that
 // may raise it can go round in circles.
 //
-// By Newton's method on the slope, kept inside a bracket.
+// By Newton's method on the slope, kept inside a bracket; u is room for the dual weights.
 inline double minimise_along(const Expand& expand, bool centred, const Vector& z,
-                             const Vector& zd, double t_max, double enough = 0.0,
+                             const Vector& zd, double t_max, Vector& u, double enough = 0.0,
                              double most = 0.0) {
     const std::size_t n = z.size();
-    Vector at(n), u(n), h(n);
+    Vector h;
     double low = 0.0, high = t_max, t = std::min(1.0, t_max);
     for (int i = 0; i < 100; ++i) {
-        std::copy(z.begin(), z.end(), at.begin());
-        add_multiple(t, zd.data(), at.data(), n);
-        const double loss = expand(at, u, h);
+        for (std::size_t k = 0; k < n; ++k) u[k] = z[k] + t * zd[k];
+        const double loss = expand(u, h);
         const double descent = inner(u.data(), zd.data(), n);
         const bool done =
             (t == 1.0 && std::fabs(descent) <= enough && loss <= most) || (t == t_max && descent >= 0);
         if (done || descent == 0.0) break;
         (descent >= 0 ? low : high) = t;
         const double centre = centred ? descent : 0.0;
-        for (std::size_t k = 0; k < n; ++k) at[k] = (zd[k] - centre) * (zd[k] - centre);
-        const double curvature = inner(h.data(), at.data(), n);
+        const double curvature =
+            inner_squares(h.empty() ? u.data() : h.data(), zd.data(), centre, n);
         const double newton =
             curvature > 0 ? t + descent / curvature
                           : std::copysign(std::numeric_limits<double>::infinity(), descent);
@@ -79,16 +76,43 @@ inline double minimise_along(const Expand& expand, bool centred, const Vector& z
     return t;
 }
 
-// Everything that follows from w.
+// Everything that follows from w. What is as long as the margins is shared by copies.
 struct State {
-    Vector w, z, u, h, g;
+    Vector w, g;
+    std::shared_ptr<const Vector> z, u, h;
     double r, loss, gap;
     int n_steps;  // that were added up to z since it was computed as P w
 
     template <class See>
     void visit(See& see) {
-        see(w, z, u, h, g, r, loss, gap, n_steps);
+        see(w, g, z, u, h, r, loss, gap, n_steps);
     }
+};
+
+// Room for what is as long as the margins, used again when nobody holds it any more. Memory that
+// is freed and taken anew at every step takes a quarter of the time of 500,000 rows, to be cleared.
+class Rooms {
+   public:
+    Rooms() = default;
+    Rooms(const Rooms&) {}  // a copy shares what is held, and needs room of its own
+    Rooms& operator=(const Rooms&) { return *this; }
+
+    std::shared_ptr<Vector> take(std::size_t n) {
+        auto idle = std::find_if(all_.begin(), all_.end(),
+                                 [](const auto& room) { return room.use_count() == 1; });
+        if (idle == all_.end()) idle = all_.insert(idle, std::make_shared<Vector>());
+        (*idle)->resize(n);
+        return *idle;
+    }
+
+    // Keep what most steps need: z and u of a state and of the next, h of the model.
+    void trim() {
+        for (std::size_t i = all_.size(); i-- > 0 && all_.size() > 5;)
+            if (all_[i].use_count() == 1) all_.erase(all_.begin() + static_cast<std::ptrdiff_t>(i));
+    }
+
+   private:
+    std::vector<std::shared_ptr<Vector>> all_;
 };
 
 struct Solution {
@@ -101,26 +125,28 @@ struct Solution {
 //
 // Once formed it serves several steps, and takes in single columns at the weights where it was
 // formed, so that it stays positive definite. The factor of the free variables is kept too.
-template <class T>
+template <class Column>
 class Model {
    public:
     bool formed() const { return !cols_.empty(); }
     std::size_t size() const { return cols_.size(); }
     bool has(std::size_t j) const { return j < place_.size() && place_[j] != kNone; }
     bool outgrown() const { return 10 * size() > 16 * first_size_ + 160; }
-    void forget() { cols_.clear(), place_.clear(); }
+    void forget() { cols_.clear(), place_.clear(), h_.reset(); }
 
     // H_jk = sum_i h_i (P_ij - c_j) (P_ik - c_k), with a proximal ridge for flat directions
     // (duplicated columns), which moves no optimum: relative to each column, since their scales
     // may differ, and at least `scale`.
-    void form(const std::vector<const T*>& columns, std::vector<std::size_t> cols,
-              const Vector& h, const Vector& g, bool centred, bool narrow, double ridge,
-              double scale, int n_threads) {
-        cols_ = std::move(cols), first_size_ = size(), h_ = h, centred_ = centred, ridge_ = ridge;
+    void form(const std::vector<const Column*>& columns, std::vector<std::size_t> cols,
+              std::shared_ptr<const Vector> at, const Vector& g, bool centred, bool narrow,
+              double ridge, double scale, int n_threads) {
+        cols_ = std::move(cols), first_size_ = size(), centred_ = centred, ridge_ = ridge;
+        h_ = std::move(at);
+        const Vector& h = *h_;
         const std::size_t q = size();
         place_.assign(columns.size(), kNone);
         centre_.assign(q, 0.0);
-        std::vector<const T*> used(q);
+        std::vector<const Column*> used(q);
         for (std::size_t j = 0; j < q; ++j) {
             used[j] = columns[cols_[j]], place_[cols_[j]] = j;
             if (centred) centre_[j] = g[cols_[j]];
@@ -142,21 +168,26 @@ class Model {
         free_.clear();
     }
 
-    // One more column: a row of H.
-    void extend(const std::vector<const T*>& columns, std::size_t col, bool in_integers,
-                int n_threads) {
-        const std::size_t q = size(), n = h_.size();
+    // One more column: a row of H; `weighted` is room for a column.
+    void extend(const std::vector<const Column*>& columns, std::size_t col, bool in_integers,
+                int n_threads, Vector& weighted) {
+        const std::size_t q = size(), n = h_->size();
         reserve(q + 1);
         place_.resize(columns.size(), kNone);
         place_[col] = q;
         cols_.push_back(col);
-        const double centre = centred_ ? column_inner(columns[col], h_.data(), n) : 0.0;
-        Vector weighted(n);
-        for (std::size_t i = 0; i < n; ++i)
-            weighted[i] = h_[i] * (static_cast<double>(columns[col][i]) - centre);
+        const double centre = centred_ ? column_inner(*columns[col], h_->data(), n) : 0.0;
+        typename Column::Number room[kBlock + kSlack];
+        for (std::size_t start = 0; start < n; start += kBlock) {
+            const std::size_t size = std::min(kBlock, n - start);
+            const auto* numbers = columns[col]->at(start, size, room);
+            for (std::size_t i = 0; i < size; ++i)
+                weighted[start + i] =
+                    (*h_)[start + i] * (static_cast<double>(numbers[i]) - centre);
+        }
         const double total = sum(weighted);
         centre_.push_back(centre);
-        std::vector<const T*> used(q + 1);
+        std::vector<const Column*> used(q + 1);
         for (std::size_t j = 0; j <= q; ++j) used[j] = columns[cols_[j]];
         double* row = H_.data() + q * stride_;
         column_inners(used, weighted, in_integers, n_threads, row);
@@ -201,7 +232,8 @@ class Model {
     }
 
     std::vector<std::size_t> cols_, place_;
-    Vector h_, centre_, H_;
+    std::shared_ptr<const Vector> h_;
+    Vector centre_, H_;
     std::size_t stride_ = 0, first_size_ = 0;
     bool centred_ = false;
     double ridge_ = 0.0, scale_ = 0.0;
@@ -209,7 +241,7 @@ class Model {
 };
 
 // A restricted master whose columns may grow; it keeps its model from one solve to the next.
-template <class T>
+template <class Column>
 class Master {
    public:
     // A growing master is solved again and again: then a model that halves the gap is good
@@ -221,17 +253,16 @@ class Master {
           growing_(growing),
           rounding_(centred ? 1e-11 : 1e-16) {}
 
-    void add(std::vector<T> column) {
-        owned_.push_back(std::make_shared<const std::vector<T>>(std::move(column)));
-        columns_.push_back(owned_.back()->data());
+    void add(Column column) {
+        owned_.push_back(std::make_shared<const Column>(std::move(column)));
+        columns_.push_back(owned_.back().get());
     }
 
     // Forget the other columns.
     void keep(const std::vector<char>& kept) {
         for (std::size_t j = columns_.size(); j-- > 0;)
             if (!kept[j]) owned_.erase(owned_.begin() + static_cast<std::ptrdiff_t>(j));
-        columns_.clear();
-        for (const auto& column : owned_) columns_.push_back(column->data());
+        point();
         model_.forget();
         last_ = {};
     }
@@ -242,11 +273,8 @@ class Master {
     // All but the loss.
     template <class See>
     void visit(See& see) {
-        std::vector<std::vector<T>> columns;
-        for (const auto& column : owned_) columns.push_back(*column);
-        see(columns, n_, model_, last_);
-        owned_.clear(), columns_.clear();
-        for (auto& column : columns) add(std::move(column));
+        see(owned_, n_, model_, last_);
+        point();
     }
 
     // Solve for one budget from w, through smaller budgets if w is far from optimal.
@@ -257,6 +285,7 @@ class Master {
         max_iter_ = max_iter, n_threads_ = n_threads, narrow_ = centred_;
         double budget = theta;
         State state = first_state(std::move(w), budget);
+        last_ = {};
         int n_iter = 0;
         Vector rival;
         while (budget < theta) {
@@ -268,6 +297,7 @@ class Master {
         }
         Solution solution = newton(theta, std::move(state), rival, tol, n_iter);
         if (growing_) last_ = solution.at;
+        rooms_.trim();
         return solution;
     }
 
@@ -284,6 +314,11 @@ class Master {
     static constexpr double kLong = 1e4;  // margins beyond which z is always P w
     static constexpr int kUndone = 3;    // solutions that were none once P w was computed
     static constexpr int kRebuild = 64;  // steps after which a growing master computes P w
+
+    void point() {
+        columns_.clear();
+        for (const auto& column : owned_) columns_.push_back(column.get());
+    }
 
     // The state at w, and the largest budget at which that has a moderate gap; w is scaled back
     // to have one.
@@ -317,7 +352,7 @@ class Master {
         State state = last_;
         state.w = w;
         for (std::size_t j = before; j < columns_.size(); ++j)
-            state.g.push_back(column_inner(columns_[j], state.u.data(), n_));
+            state.g.push_back(column_inner(*columns_[j], state.u->data(), n_));
         return state;
     }
 
@@ -374,9 +409,13 @@ class Master {
             if (fresh) stalled = progress ? 0 : stalled + 1;
             if (fresh && !progress) narrow_ = false;
             state = std::move(next);
-            if (state.gap < best.gap) best = state;
+            if (state.gap < best.gap)
+                best = state;
+            else
+                best.u = best.h = nullptr;  // room for the next step; they follow from z
         }
         if (best.n_steps > most_steps) best = state_at(best.w, theta);
+        if (!best.u) weigh(best);
         const bool optimal = best.gap <= tol;
         return {std::move(best), n_iter, optimal};
     }
@@ -384,18 +423,24 @@ class Master {
     State state_at(const Vector& w, double theta) const {
         State state;
         state.w = w;
-        state.z.resize(n_);
-        combine_columns(w, state.z);
+        state.z = combine_columns(w);
         state.n_steps = 0;
         finish(state, theta);
         return state;
     }
 
     void finish(State& state, double theta) const {
-        state.u.resize(n_), state.h.resize(n_), state.g.resize(columns_.size());
-        state.loss = expand_(state.z, state.u, state.h);
-        column_inners(columns_, state.u, growing_, n_threads_, state.g.data());
+        weigh(state);
+        state.g.resize(columns_.size());
+        column_inners(columns_, *state.u, growing_, n_threads_, state.g.data());
         set_gap(state, theta);
+    }
+
+    void weigh(State& state) const {
+        auto u = rooms_.take(n_), h = std::make_shared<Vector>();
+        *u = *state.z;
+        state.loss = expand_(*u, *h);
+        state.u = u, state.h = h->empty() ? u : h;
     }
 
     static void set_gap(State& state, double theta) {
@@ -407,12 +452,14 @@ class Master {
         state.gap += state.r * std::max(0.0, theta - sum(state.w));
     }
 
-    void combine_columns(const Vector& w, Vector& z) const {
-        std::vector<const T*> used;
+    std::shared_ptr<Vector> combine_columns(const Vector& w) const {
+        std::vector<const Column*> used;
         Vector coefficients;
         for (std::size_t j = 0; j < columns_.size(); ++j)
             if (w[j] != 0) used.push_back(columns_[j]), coefficients.push_back(w[j]);
-        combine(used.data(), coefficients.data(), used.size(), n_, z.data());
+        auto z = rooms_.take(n_);
+        combine(used.data(), coefficients.data(), used.size(), n_, z->data());
+        return z;
     }
 
     // Support and best violators; the others keep their zero in this step.
@@ -455,7 +502,8 @@ class Master {
                         narrow_ ? std::max(ridge, kNarrowRidge) : ridge, steepest / theta,
                         n_threads_);
         } else {
-            for (std::size_t j : missing) model_.extend(columns_, j, growing_, n_threads_);
+            for (std::size_t j : missing)
+                model_.extend(columns_, j, growing_, n_threads_, *rooms_.take(n_));
         }
         return model_.step(state.g, theta, state.w, d);
     }
@@ -471,11 +519,12 @@ class Master {
         }
         if (change > 0) t_max = std::min(t_max, std::max(0.0, theta - total) / change);
         t_max = std::min(std::max(t_max, 1.0), 1e3);
-        Vector zd(n_);
-        combine_columns(d, zd);
+        const auto moved = combine_columns(d);  // zd, and then the new z
+        Vector& zd = *moved;
         const double rounding = rounding_ * std::max(1.0, std::fabs(state.loss));
-        const double enough = std::max(kSlope * inner(state.u.data(), zd.data(), n_), rounding);
-        t = minimise_along(expand_, centred_, state.z, zd, t_max, enough, state.loss + rounding);
+        const double enough = std::max(kSlope * inner(state.u->data(), zd.data(), n_), rounding);
+        t = minimise_along(expand_, centred_, *state.z, zd, t_max, *rooms_.take(n_), enough,
+                           state.loss + rounding);
         State next;
         next.w.resize(d.size());
         total = 0.0;
@@ -485,25 +534,26 @@ class Master {
         }
         const double scale = total > theta ? theta / total : 1.0;
         for (double& value : next.w) value *= scale;
-        next.z.resize(n_);
-        for (std::size_t i = 0; i < n_; ++i) next.z[i] = (state.z[i] + t * zd[i]) * scale;
+        for (std::size_t i = 0; i < n_; ++i) zd[i] = ((*state.z)[i] + t * zd[i]) * scale;
+        next.z = moved;
         double longest = 0.0;
-        for (double margin : next.z) longest = std::max(longest, std::fabs(margin));
+        for (double margin : zd) longest = std::max(longest, std::fabs(margin));
         if (longest > kLong) return state_at(next.w, theta);  // where rounding shows at once
         next.n_steps = state.n_steps + 1;
         finish(next, theta);
         return next;
     }
 
-    std::vector<std::shared_ptr<const std::vector<T>>> owned_;  // shared by copies
-    std::vector<const T*> columns_;
+    std::vector<std::shared_ptr<const Column>> owned_;  // shared by copies
+    std::vector<const Column*> columns_;
     std::size_t n_;
     Expand expand_;
     bool centred_, growing_, narrow_ = true;
     double rounding_;
     int max_iter_ = 0, n_threads_ = 1;
-    Model<T> model_;
+    Model<Column> model_;
     State last_{};
+    mutable Rooms rooms_;
 };
 
 }  // namespace tcboost

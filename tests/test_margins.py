@@ -228,3 +228,13 @@ def test_two_classes():
     z = Codeword(M).apply(F, y)
     np.testing.assert_array_equal(z, [[2], [-2], [5]])
     np.testing.assert_array_equal(Codeword(M).wrong(z, y), [False, True, False])
+
+
+def test_decoding_in_parts(monkeypatch):
+    rng, M = np.random.default_rng(0), ecoc(4)
+    z, y = rng.normal(size=(50, M.shape[1])), rng.integers(4, size=50)
+    whole = Codeword(M).wrong(z, y)
+    assert 0 < whole.mean() < 1
+    for part in (1, 3 * M.shape[1]):
+        monkeypatch.setattr("tcboost.margins._PART", part)
+        np.testing.assert_array_equal(Codeword(M).wrong(z, y), whole)

@@ -8,6 +8,7 @@ def prefix_sums(
     cells: NDArray[np.uint8] | NDArray[np.uint16] | NDArray[np.uint32],
     u: NDArray[np.int64],
     y: NDArray[np.int64] | None,
+    M: NDArray[np.int8] | None,
     first: NDArray[np.int64],
     group: NDArray[np.int64],
     place: NDArray[np.int32],
@@ -88,20 +89,25 @@ class _Master:
     def __init__(
         self,
         s: NDArray[np.float64],
+        width: int,
         on_margins: Callable[[NDArray[np.float64]], Any] | None,
         centred: bool,
         growing: bool,
     ) -> None: ...
-    def add(self, columns: NDArray[Any]) -> None: ...
     def keep(self, kept: NDArray[np.bool_]) -> None: ...
     def solve(
         self, theta: float, w: NDArray[np.float64], tol: float, max_iter: int, n_threads: int
     ) -> tuple[Any, ...]:
         """w, z, u, r, loss, gap, n_iter, optimal."""
 
-class Master8(_Master): ...
-class Master16(_Master): ...
-class MasterFloat(_Master): ...
+class MasterTabled(_Master):
+    def add(self, cells: NDArray[np.uint8], table: NDArray[np.int8]) -> None: ...
+
+class Master8(_Master):
+    def add(self, columns: NDArray[Any]) -> None: ...
+
+class Master16(Master8): ...
+class MasterFloat(Master8): ...
 
 def minimise_along(
     s: NDArray[np.float64],

@@ -18,7 +18,7 @@ from .certificate import Certificate, Certifier, certificate
 from .columns import INTERCEPT, Chooser, Priced, Wanted
 from .correctors import BallCorrective, Budget, Corrector, TotallyCorrective, lengths
 from .losses import DualWeights, Loss
-from .margins import Margin, Pairwise
+from .margins import Codeword, Margin, Pairwise
 from .model.ensemble import Ensemble
 from .oracles import Column, MulticlassOracle, Oracle, Prices
 from .oracles.stump import StumpOracle
@@ -42,9 +42,10 @@ class Task:
     chooser: Chooser
 
     def price(self, u: NDArray[np.int64]) -> Prices:
-        """All hypotheses under the dual weights u; stumps have a pairwise adjoint built in."""
-        if isinstance(self.oracle, StumpOracle) and type(self.margin) is Pairwise:
-            return self.oracle.price(self.rows, u, self.rows.y)
+        """All hypotheses under the dual weights u; stumps have most adjoints built in."""
+        if isinstance(self.oracle, StumpOracle) and type(self.margin) in (Pairwise, Codeword):
+            M = getattr(self.margin, "M", None)
+            return self.oracle.price(self.rows, u, self.rows.y, M=M)
         return self.oracle.price(self.rows, self.margin.adjoint(u, self.rows.y))
 
     def wrong(self, z: Vector, columns: list[Column], w: Vector) -> NDArray[np.bool_]:
@@ -161,11 +162,12 @@ class Run:
             if self.budgets:
                 self._grow(solve=False)
             outputs = task.oracle.outputs(priced.columns)
+            del self._z  # as large as the dual weights; the next ones need the room
             if not corrector.update(priced.columns, outputs, dual):
                 break  # after (4), (5)
             columns.extend(priced.columns)
             history.edges.append(priced.edge / dual.scale)
-            del dual, outputs  # as large as the margins; the next ones need the room
+            del dual, outputs
         self.over = True
         if task.oracle.exact and not draft:
             unused = tuple(int(d) for d in np.flatnonzero(self._unused(dual.scale)))

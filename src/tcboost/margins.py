@@ -16,6 +16,8 @@ from ._core import pairwise_margins, pairwise_wrong
 
 Labels = NDArray[np.intp]
 
+_PART = 1 << 22  # margins decoded at a time
+
 
 class Margin(Protocol):
     """Contract of a margin; `width` is K, the number of margins of one row."""
@@ -71,8 +73,11 @@ class Codeword:
         return outputs @ self.M.T.astype(outputs.dtype)
 
     def wrong(self, z: NDArray[Any], y: Labels, n_threads: int = 1) -> NDArray[np.bool_]:
-        """By decoding: ``F_l = M[y, l] z_l``."""
-        return self.scores(self.M[y] * z).argmax(axis=1) != y
+        """By decoding: ``F_l = M[y, l] z_l``, of some rows at a time."""
+        n = max(1, _PART // self.width)
+        parts = [slice(i, i + n) for i in range(0, len(y), n)]
+        best = [self.scores(self.M[y[p]] * z[p]).argmax(axis=1) for p in parts]
+        return np.concatenate(best) != y
 
 
 class Pairwise:

@@ -746,3 +746,65 @@ def test_threads_change_no_bit(growing):
     for other in solutions[1:]:
         np.testing.assert_array_equal(other.w, solutions[0].w)
         assert (other.gap, other.n_iter) == (solutions[0].gap, solutions[0].n_iter)
+
+
+@pytest.mark.parametrize(("width", "theta"), [(2, 5.0), (6, 400.0), (11, 8.0), (128, 8.0)])
+@pytest.mark.parametrize("loss", ["exponential", "logistic"])
+def test_columns_in_a_table_are_the_same_to_the_bit(loss, width, theta):
+    """In blocks that begin and end inside of rows; copies and pickles go on as well."""
+    rng = np.random.default_rng(width)
+    n_cells = 256 if width == 6 else 2 * width
+    numbers = np.array([0 if width == 6 else -2, 0, 2, 2], dtype=np.int8)
+    s = rng.uniform(0.5, 2.0, 1501 if width < 100 else 40)
+    dense = Master(s, SMOOTH[loss], n_threads=2, width=width)
+    tabled = Master(s, SMOOTH[loss], n_threads=2, width=width)
+    plain = Master(np.repeat(s, width), SMOOTH[loss])
+    w = np.zeros(0)
+    for t in range(12):
+        cells = rng.integers(n_cells, size=len(s)).astype(np.uint8)
+        table = rng.choice(numbers, (n_cells, width))
+        tabled.add(cells, table)
+        for other in (dense, plain):
+            other.add(table[cells].reshape(-1, 1))
+        w = np.append(w, 0.0)
+        expected, z = dense.solve(theta, w, 1e-8)
+        for other in (tabled, plain):
+            solution, at = other.solve(theta, w, 1e-8)
+            for one, same in zip(vars(solution).values(), vars(expected).values(), strict=True):
+                np.testing.assert_array_equal(one, same)
+            np.testing.assert_array_equal(at, z)
+        w = expected.w
+        if t == 4:
+            tabled = copy.deepcopy(tabled)
+        if t == 8:
+            tabled._native = pickle.loads(pickle.dumps(tabled._native))
+    if (width, loss) == (6, "exponential"):  # what is lost in rounding was left out
+        assert 0 < (expected.u < 1e-20).mean() < 1
+
+
+def test_a_table_that_does_not_fit():
+    cells, table = np.zeros(5, dtype=np.uint8), np.zeros((4, 3), dtype=np.int8)
+
+    def add(cells, table, width=3):
+        Master(np.ones(5), SMOOTH["exponential"], width=width).add(cells, table)
+
+    add(cells, table)
+    for arguments in ((cells[:4], table), (cells, table[:, :2].copy()), (cells, table, 2)):
+        with pytest.raises(ValueError, match="one cell a row"):
+            add(*arguments)
+    with pytest.raises(ValueError, match="no such cell"):
+        add(cells + np.uint8(4), table)
+
+
+def test_solutions_outlive_the_next_solve():
+    """What a solve has returned is not used as room by later ones."""
+    P, s = random_master(2, 300, 30)
+    master, kept, w = Master(s, SMOOTH["exponential"]), [], np.zeros(0)
+    for column in P.T:
+        master.add(column[:, None].copy())
+        solution, z = master.solve(9.0, np.append(w, 0.0), 1e-8)
+        w = solution.w
+        kept.append((solution.u, solution.u.copy(), z, z.copy()))
+    for u, u_then, z, z_then in kept:
+        np.testing.assert_array_equal(u, u_then)
+        np.testing.assert_array_equal(z, z_then)

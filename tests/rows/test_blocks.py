@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from reference import kernels as ref
 from tcboost import _core
+from tcboost.margins import Codeword, Pairwise
 from tcboost.rows import blocks
 from tcboost.rows.blocks import Block, LocalRows, effective_n_jobs
 
@@ -25,12 +26,12 @@ def problem(n, n_bins, width, dtype=np.uint8, largest=100, seed=0):
     return np.asfortranarray(bins), V, offset
 
 
-def prefix_sums(bins, V, offset, n_threads, y=None):
+def prefix_sums(bins, V, offset, n_threads, y=None, M=None):
     """Every feature for itself."""
     n_bins = np.diff(offset)
     place = np.concatenate([np.arange(b) for b in [0, *n_bins]]).astype(np.int32)
     group = np.arange(bins.shape[1])
-    return _core.prefix_sums(bins, V, y, offset, group, place, offset, n_threads)
+    return _core.prefix_sums(bins, V, y, M, offset, group, place, offset, n_threads)
 
 
 def local_rows(X, y=None, weight=None, max_bins="auto", n_jobs=1):
@@ -90,6 +91,20 @@ def test_totals_near_two_to_the_60():
     for d in range(2):  # the last bin and the missing values together are everything
         assert sums[offset[d + 1] - 1, 0] + sums[offset[d], 0] == 2**60
         assert sums[offset[d + 1] - 1, 1] + sums[offset[d], 1] == -(2**60)
+
+
+def test_the_adjoints_are_built_in():
+    rng = np.random.default_rng(1)
+    bins, _, offset = problem(700, [4, 20], 1)
+    u, y = rng.integers(2**40, size=(700, 5)), rng.integers(3, size=700)
+    M = rng.choice(np.array([-1, 1], dtype=np.int8), (3, 5))
+    expected = ref.prefix_sums(bins, Codeword(M).adjoint(u, y), offset)
+    assert prefix_sums(bins, u, offset, 2, y, M).tolist() == expected
+    expected = ref.prefix_sums(bins, Pairwise(6).adjoint(u, y), offset)
+    assert prefix_sums(bins, u, offset, 2, y).tolist() == expected
+    for arguments in ((None, M), (y, M[:, :4].copy())):
+        with pytest.raises(ValueError, match="a code needs classes"):
+            prefix_sums(bins, u, offset, 1, *arguments)
 
 
 def test_no_rows_and_no_features():

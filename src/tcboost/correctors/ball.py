@@ -162,7 +162,7 @@ class BallCorrective:
             self._descend(tol)
 
     def _descend(self, tol: float, sweeps: int = _SWEEPS) -> None:
-        self.w, self._F = self.w.copy(), self._F.copy()
+        self.w = self.w.copy()  # the run may have kept it; the scores change in place
         self.gap = descend(
             self._H.matrix,
             self._codes if self._coded else None,

@@ -72,8 +72,8 @@ class LinearProgram(TotallyCorrective):
             return False
         return super().update(columns, outputs, dual)
 
-    def _add(self, rho: NDArray[Any]) -> None:
-        self._P.append(rho[:, 0])
+    def _add(self, column: Column, outputs: NDArray[np.int8]) -> None:
+        self._P.append(self._margin.apply(outputs, self._y).ravel())
 
     def _keep(self, kept: NDArray[np.bool_]) -> None:
         self._P.keep(kept)

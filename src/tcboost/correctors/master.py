@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._core import Master8, Master16, MasterFloat
+from .._core import Master8, Master16, MasterFloat, MasterTabled
 from ..losses import SMOOTH, Exponential, SmoothLoss
 from ..rows.blocks import effective_n_jobs
 
@@ -132,23 +132,31 @@ class Master:
     """A restricted master that grows by columns, for any number of solves.
 
     The native core keeps its model of the loss from one to the next (``cpp/master.hpp``), in
-    which all but the exponential loss are called back.
+    which all but the exponential loss are called back. A weight s is that of `width` margins.
     """
 
     def __init__(
-        self, s: Vector, loss: SmoothLoss, growing: bool = True, n_threads: int = 1
+        self,
+        s: Vector,
+        loss: SmoothLoss,
+        growing: bool = True,
+        n_threads: int = 1,
+        width: int = 1,
     ) -> None:
         on_margins = None if type(loss) is Exponential else loss.on_margins
-        self._arguments = s, on_margins, loss.centred, growing
+        self._arguments = s, width, on_margins, loss.centred, growing
         self._native: Any = None
         self._n_threads = n_threads  # changes no bit
 
-    def add(self, columns: NDArray[Any]) -> None:
-        """More columns, a matrix by columns; the first decide on the type."""
+    def add(self, columns: NDArray[Any], *table: NDArray[np.int8]) -> None:
+        """More columns, a matrix by columns; the first decide on the type.
+
+        With a table it is the cells of one column, of which row i has ``table[cells[i]]``.
+        """
         if self._native is None:
-            kind = {"int8": Master8, "int16": Master16}.get(columns.dtype.name, MasterFloat)
-            self._native = kind(*self._arguments)
-        self._native.add(columns)
+            kinds = {"int8": Master8, "int16": Master16, "uint8": MasterTabled}
+            self._native = kinds.get(columns.dtype.name, MasterFloat)(*self._arguments)
+        self._native.add(columns, *table)
 
     def keep(self, kept: NDArray[np.bool_]) -> None:
         """Forget the other columns."""

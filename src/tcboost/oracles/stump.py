@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -85,12 +85,18 @@ class StumpOracle:
         """The features that candidates are about."""
         return self._feature[candidates]
 
-    def price(self, rows: LocalRows, V: NDArray[np.int64], *y: NDArray[np.intp]) -> StumpPrices:
+    def price(
+        self,
+        rows: LocalRows,
+        V: NDArray[np.int64],
+        *y: NDArray[np.intp],
+        M: NDArray[np.int8] | None = None,
+    ) -> StumpPrices:
         """Edges of every stump, from one pass over the rows.
 
-        With classes y it is the dual weights of pairwise margins, and V their adjoint.
+        With classes y, and maybe a code M, it is dual weights, and V their adjoint.
         """
-        sums = rows.sum(Block.prefix_sums, V, *y)
+        sums = rows.sum(partial(Block.prefix_sums, M=M), V, *y)
         left = sums[self._left]
         left[0] = 0  # the constant has all rows on its right
         total = sums[self._last] + sums[MISSING]

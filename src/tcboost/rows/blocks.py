@@ -38,15 +38,19 @@ class Block:
     n_threads: int
 
     def prefix_sums(
-        self, V: NDArray[np.int64], y: NDArray[np.intp] | None = None
+        self,
+        V: NDArray[np.int64],
+        y: NDArray[np.intp] | None = None,
+        M: NDArray[np.int8] | None = None,
     ) -> NDArray[np.int64]:
         """Kernel: sums of V by feature, cumulated over bins (``cpp/histogram.hpp``).
 
-        With classes y it is the dual weights of pairwise margins, and V their adjoint.
+        With classes y it is the dual weights of pairwise margins, or with a code M of
+        codeword margins, and V their adjoint, which is never held as a whole.
         """
         groups = self.groups
         arrays = groups.first, groups.group, groups.place, groups.offset
-        return prefix_sums(self.cells, np.ascontiguousarray(V), y, *arrays, self.n_threads)
+        return prefix_sums(self.cells, np.ascontiguousarray(V), y, M, *arrays, self.n_threads)
 
 
 class LocalRows:
