@@ -20,6 +20,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
+from threadpoolctl import threadpool_limits
 
 import tcboost
 from tcboost import (
@@ -107,6 +108,19 @@ def test_stagewise_theta_is_the_sum_of_the_stage_wise_coefficients(cls):
     other = stage_wise(max_iter=20, random_state=3).fit(*IRIS)
     assert model.theta_ == other.estimator_weights_.sum() == other.theta_
     assert cls is MultiBoostHinge or model.history_["loss"][-1] <= other.history_["loss"][-1]
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_rows_do_not_depend_on_the_threads_of_the_linear_algebra(weighted):
+    rng = np.random.RandomState(0)
+    for n in (11000, 20000, 40001):
+        X, y = rng.randn(n, 1), rng.randint(3, size=n)
+        weight = rng.rand(n) if weighted else None
+        sizes = set()
+        for n_threads in (1, 4):
+            with threadpool_limits(n_threads, user_api="blas"):
+                sizes.add(TCBoostClassifier()._rows(X, y, weight).size)
+        assert len(sizes) == 1
 
 
 @pytest.mark.parametrize("rounds", [10, 30])

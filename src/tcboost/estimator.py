@@ -211,9 +211,10 @@ class BoostingClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         raw = raw[kept]  # the weights of classes make no more and no fewer rows
         counts = raw.max() <= 2**53 and (raw == np.rint(raw)).all()
         even = raw / raw.max()
-        size = float(raw.sum()) if counts else float(even.sum() ** 2 / (even @ even))
         X = X if kept.all() else X[kept]
-        return LocalRows(X, labels, weight, self.max_bins, self.n_jobs, size)
+        with self._one_blas_thread():
+            size = float(raw.sum()) if counts else float(even.sum() ** 2 / (even @ even))
+            return LocalRows(X, labels, weight, self.max_bins, self.n_jobs, size)
 
     def _go_on(self, rows: LocalRows, watch: Callable[[Run], bool]) -> Run:
         """The run of the last fit with more rounds, or a first one, kept to be gone on with."""
