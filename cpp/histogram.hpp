@@ -29,7 +29,8 @@ struct alignas(64) Line {
     std::int64_t at[8];
 };
 
-inline std::vector<Line> lines(std::size_t size) { return std::vector<Line>((size + 7) / 8); }
+// Room for so many, and never none: there is always a first line to point to.
+inline std::vector<Line> lines(std::size_t size) { return std::vector<Line>(size / 8 + 1); }
 
 // Add the rows of V (rows x stride) to their cells, in the groups from `begin` to `end`. Stride
 // is that of V where the compiler shall know it, or zero.

@@ -123,6 +123,17 @@ def test_rows_do_not_depend_on_the_threads_of_the_linear_algebra(weighted):
         assert len(sizes) == 1
 
 
+@pytest.mark.parametrize("cls", [AdaBoostMO, MultiBoostMO, MultiBoostHinge, AdaBoostECC])
+def test_a_coding_matrix_may_lie_in_memory_as_it_likes(cls):
+    M = np.array([[1, 1, -1, 1], [1, -1, 1, 1], [-1, 1, 1, 1], [-1, -1, -1, -1]])[:, :3][:3]
+    scores = [
+        cls(coding=code, max_iter=5).fit(*IRIS).decision_function(IRIS[0])
+        for code in (M.copy(), np.asfortranarray(M), M, M.astype(float), M.tolist())
+    ]
+    for other in scores[1:]:
+        assert_array_equal(scores[0], other)
+
+
 @pytest.mark.parametrize("rounds", [10, 30])
 def test_a_growing_theta_with_trees_is_below_the_stage_wise_loss(rounds):
     """Trees are not searched for: what the stage-wise run has found is not to be missed."""

@@ -51,7 +51,7 @@ class Codeword:
     against = 1.0
 
     def __init__(self, M: NDArray[np.int8]) -> None:
-        self.M = M
+        self.M = np.ascontiguousarray(M, dtype=np.int8)  # as the kernels want it
         self.width = self.n_outputs = M.shape[1]
         self.spread = 1.0
         # Scores differ by twice the sum of the margins of the bits that tell two classes apart;
