@@ -63,9 +63,12 @@ def test_the_table_and_the_report_are_those_of_the_rows(frame, tmp_path):
     stored = pd.read_csv(RESULTS / "errors.csv")
     pd.testing.assert_frame_equal(stored, runner.summary(frame), check_dtype=False, rtol=1e-5)
     _, again = written_again(tmp_path)
-    assert again.read_text(encoding="utf-8") == (RESULTS / again.name).read_text(
-        encoding="utf-8"
-    )
+    old, new = (path.read_text(encoding="utf-8") for path in (RESULTS / again.name, again))
+    number = r"\d+\.\d+(?:e[+-]\d+)?"
+    assert re.sub(number, "#", old) == re.sub(number, "#", new)
+    pairs = zip(re.findall(number, old), re.findall(number, new), strict=True)
+    # Another pandas adds up in another order: a last digit may be rounded otherwise.
+    assert all(float(a) == pytest.approx(float(b), rel=1e-6, abs=0.0011) for a, b in pairs)
 
 
 def test_the_published_errors_are_met(frame):
