@@ -371,7 +371,7 @@ NB_MODULE(_core, m) {
           nb::arg("W").noconvert(), nb::arg("F").noconvert(), nb::arg("theta"),
           nb::arg("price"), nb::arg("ridge"), nb::arg("free_ridge"), nb::arg("tol"),
           nb::arg("max_sweeps"), nb::arg("exponential"),
-          "Improve the coefficients W and the scores F in place; returns the restricted gap.");
+          "Improve W and F in place; returns the restricted gap, above tol an estimate of it.");
     m.def("stump_scores", &stump_scores, nb::arg("X").noconvert(),
           nb::arg("feature").noconvert(), nb::arg("start").noconvert(),
           nb::arg("cuts").noconvert(), nb::arg("table").noconvert(), nb::arg("unit"),

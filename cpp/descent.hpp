@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "machine.hpp"
+#include "weights.hpp"
 
 namespace tcboost {
 
@@ -25,49 +26,32 @@ struct ScoredRows {
     bool exponential;  // log mean exp(-margin), or else the cross-entropy
 };
 
-// A product of vectors in eight sums side by side: fast, and the same on every machine. The parts
-// that it is given in may end anywhere but within eight.
-struct Dot {
-    double s[8] = {};
-    double value() const {
-        return ((s[0] + s[1]) + (s[2] + s[3])) + ((s[4] + s[5]) + (s[6] + s[7]));
-    }
-};
-
-TCBOOST_WIDE inline void add_dot(const double* a, const double* b, std::size_t n, Dot& dot) {
-    double s[8];
-    std::copy_n(dot.s, 8, s);
+// A product of vectors in 16 or 32 sums side by side: fast, and the same on every machine.
+template <class Real>
+TCBOOST_INLINE double dot_of(const Real* a, const Real* b, std::size_t n) {
+    constexpr std::size_t width = 64 / sizeof(Real);
+    Real s[2 * width] = {};
     std::size_t i = 0;
-    for (; i + 8 <= n; i += 8)
-        for (std::size_t k = 0; k < 8; ++k) s[k] += a[i + k] * b[i + k];
-    for (; i < n; ++i) s[0] += a[i] * b[i];
-    std::copy_n(s, 8, dot.s);
+    for (; i + 2 * width <= n; i += 2 * width)
+        for (std::size_t k = 0; k < 2 * width; ++k) s[k] += a[i + k] * b[i + k];
+    for (std::size_t k = 0; k < width; ++k) s[k] += s[k + width];
+    for (std::size_t k = 0; k < width / 2; ++k) s[k] += s[k + width / 2];
+    for (std::size_t k = 0; k < width / 4; ++k) s[k] += s[k + width / 4];
+    Real rest = 0;
+    for (; i < n; ++i) rest += a[i] * b[i];
+    for (std::size_t k = 0; k < width / 4; ++k) rest += s[k];
+    return double(rest);
 }
-
-inline double dot(const double* a, const double* b, std::size_t n) {
-    Dot sums;
-    add_dot(a, b, n, sums);
-    return sums.value();
+TCBOOST_WIDE inline double dot(const double* a, const double* b, std::size_t n) {
+    return dot_of(a, b, n);
+}
+TCBOOST_WIDE inline double dot(const float* a, const float* b, std::size_t n) {
+    return dot_of(a, b, n);
 }
 
 // y += a x
 TCBOOST_WIDE inline void add(double a, const double* x, double* y, std::size_t n) {
     for (std::size_t i = 0; i < n; ++i) y[i] += a * x[i];
-}
-
-// out = a / b
-TCBOOST_WIDE inline void divide(const double* a, const double* b, double* out, std::size_t n) {
-    for (std::size_t i = 0; i < n; ++i) out[i] = a[i] / b[i];
-}
-
-TCBOOST_WIDE inline void widen(const std::int8_t* h, double* out, std::size_t n) {
-    for (std::size_t i = 0; i < n; ++i) out[i] = h[i];
-}
-
-// out = x y
-TCBOOST_WIDE inline void multiply(const double* x, const double* y, double* out,
-                                  std::size_t n) {
-    for (std::size_t i = 0; i < n; ++i) out[i] = x[i] * y[i];
 }
 
 // y += sum over k < 4 of a[k * stride] x[k]
@@ -79,86 +63,128 @@ TCBOOST_WIDE inline void add4(const double* a, std::size_t stride, const double*
         y[i] += (a0 * x0[i] + a1 * x1[i]) + (a2 * x2[i] + a3 * x3[i]);
 }
 
-// E *= up + tilt h, and add it to sum
-TCBOOST_WIDE inline void grow(double up, double tilt, const double* h, double* E, double* sum,
-                              std::size_t n) {
-    for (std::size_t i = 0; i < n; ++i) {
-        E[i] *= up + tilt * h[i];
-        sum[i] += E[i];
-    }
+TCBOOST_WIDE inline void widen(const std::int8_t* h, double* out, std::size_t n) {
+    for (std::size_t i = 0; i < n; ++i) out[i] = h[i];
+}
+TCBOOST_WIDE inline void widen(const std::int8_t* h, float* out, std::size_t n) {
+    for (std::size_t i = 0; i < n; ++i) out[i] = h[i];
 }
 
-// Exponentials of the scores, and what the gradient and the curvature need of them.
+// out = a b and a / b
+TCBOOST_WIDE inline void multiply(const double* a, const double* b, double* out, std::size_t n) {
+    for (std::size_t i = 0; i < n; ++i) out[i] = a[i] * b[i];
+}
+TCBOOST_WIDE inline void multiply(const float* a, const float* b, float* out, std::size_t n) {
+    for (std::size_t i = 0; i < n; ++i) out[i] = a[i] * b[i];
+}
+TCBOOST_WIDE inline void divide(const double* a, const double* b, double* out, std::size_t n) {
+    for (std::size_t i = 0; i < n; ++i) out[i] = a[i] / b[i];
+}
+TCBOOST_WIDE inline void divide(const float* a, const float* b, float* out, std::size_t n) {
+    for (std::size_t i = 0; i < n; ++i) out[i] = a[i] / b[i];
+}
+
+// E *= h > 0 ? up : down, and add it to sum
+TCBOOST_WIDE inline void grow(double up, double down, const double* h, double* E, double* sum,
+                              std::size_t n) {
+    for (std::size_t i = 0; i < n; ++i) sum[i] += E[i] *= h[i] > 0 ? up : down;
+}
+TCBOOST_WIDE inline void grow(float up, float down, const float* h, float* E, float* sum,
+                              std::size_t n) {
+    for (std::size_t i = 0; i < n; ++i) sum[i] += E[i] *= h[i] > 0 ? up : down;
+}
+
+// Exponentials of the scores, and what the gradient and the curvature need of them. In single
+// precision, which is good for gaps of about 1e-5 and takes half as long, or in double.
+template <class Real>
 class Weights {
   public:
     double loss = 0, slope = 0;  // slope: <F, minus the gradient by F>
 
     explicit Weights(const ScoredRows& rows)
-        : r_(rows), E_(rows.n * rows.n_classes), sum_(rows.n), scale_(rows.n), own_(rows.n),
-          h_(block), hs_(rows.n), up_(rows.n_classes), tilt_(rows.n_classes) {
-        std::copy(rows.weight, rows.weight + rows.n, own_.begin());
-    }
+        : r_(rows), E_(rows.n * rows.n_classes), sum_(rows.n), scale_(rows.n),
+          own_(rows.weight, rows.weight + rows.n),
+          block_(std::clamp<std::size_t>(near / sizeof(Real) / rows.n_classes / 32, 2, 64) * 32),
+          h_(block_), hs_(rows.n), up_(rows.n_classes), down_(rows.n_classes),
+          minus_(rows.n_classes) {}
 
     // From the scores F, without what rounding has piled up.
     void refresh(const double* F) {
         const std::size_t n = r_.n, C = r_.n_classes;
-        std::vector<double> top(n, -INFINITY), own(n);
-        for (std::size_t c = 0; c < C; ++c)
-            for (std::size_t i = 0; i < n; ++i) {
-                if (owns(c, i)) own[i] = F[c * n + i];
-                if (!out(c, i)) top[i] = std::max(top[i], F[c * n + i]);
-            }
-        std::fill(sum_.begin(), sum_.end(), 0.0);
-        for (std::size_t c = 0; c < C; ++c)
+        std::vector<double> top(n, -INFINITY), own(n), x(block_ * C), sum(block_);
+        for (std::size_t c = 0; c < C; ++c) {
+            const std::size_t first = r_.start[c], last = r_.start[c + 1];
+            std::copy(F + c * n + first, F + c * n + last, own.begin() + first);
             for (std::size_t i = 0; i < n; ++i)
-                sum_[i] += E_[c * n + i] = out(c, i) ? 0.0 : std::exp(F[c * n + i] - top[i]);
+                if (!out(c, i)) top[i] = std::max(top[i], F[c * n + i]);
+        }
         double most = 0;
         if (r_.exponential) {
             most = -INFINITY;
             for (std::size_t i = 0; i < n; ++i) most = std::max(most, top[i] - own[i]);
-            for (std::size_t i = 0; i < n; ++i)
-                scale_[i] = r_.weight[i] / double(C - 1) * std::exp(top[i] - own[i] - most);
+            total_ = 0;
         }
-        if (r_.exponential) total_ = 0;
-        normalise(0, n);
-        moved_ = nullptr;
-        loss = most + std::log(total_);
-        if (!r_.exponential) {
-            for (std::size_t i = 0; i < n; ++i) top[i] += std::log(sum_[i]) - own[i];
-            loss = dot(r_.weight, top.data(), n);
-        }
-        slope = 0;
-        for (std::size_t c = 0; c < C; ++c) {
-            const std::size_t first = r_.start[c], count = r_.start[c + 1] - first;
-            multiply(scale_.data(), &E_[c * n], hs_.data(), n);
-            slope += dot(&own_[first], F + c * n + first, count) - dot(hs_.data(), F + c * n, n);
+        loss = slope = 0;
+        for (std::size_t first = 0; first < n; first += block_) {
+            const std::size_t m = std::min(block_, n - first);
+            std::fill_n(sum.begin(), m, 0.0);
+            for (std::size_t c = 0; c < C; ++c) {
+                double* e = &x[c * block_];
+                for (std::size_t i = 0; i < m; ++i)
+                    e[i] = std::min(0.0, F[c * n + first + i] - top[first + i]);
+                exp_all(e, m);
+                for (std::size_t i = 0; i < m; ++i) {
+                    if (out(c, first + i)) e[i] = 0;
+                    sum[i] += e[i];
+                    E_[c * n + first + i] = Real(e[i]);
+                }
+            }
+            for (std::size_t i = 0; i < m; ++i) {
+                const std::size_t row = first + i;
+                double scale = r_.weight[row] / sum[i], whole = r_.weight[row];
+                if (r_.exponential) {
+                    scale = whole / double(C - 1) * std::exp(top[row] - own[row] - most);
+                    whole = scale * sum[i];
+                    total_ += whole;
+                } else {
+                    loss += whole * (top[row] + std::log(sum[i]) - own[row]);
+                }
+                double mean = 0;
+                for (std::size_t c = 0; c < C; ++c) mean += x[c * block_ + i] * F[c * n + row];
+                slope += whole * own[row] - scale * mean;
+                own_[row] = Real(whole);
+                scale_[row] = Real(scale);
+                sum_[row] = Real(sum[i]);
+            }
         }
         slope /= total_;
+        if (r_.exponential) loss = most + std::log(total_);
+        moved_ = nullptr;
     }
 
     // Minus the gradient by the class vector of h, after the last move: both in one pass over
-    // blocks of rows that stay in the cache, which takes half as long as two passes over all.
+    // blocks of rows that stay in the nearest cache.
     void gradient(const std::int8_t* h, double* g) {
         const std::size_t n = r_.n, C = r_.n_classes;
-        std::vector<Dot> minus(C);
+        std::fill(minus_.begin(), minus_.end(), 0.0);
         if (moved_ && r_.exponential) total_ = 0;
-        for (std::size_t i = 0; i < n; i += block) {
-            const std::size_t m = std::min(block, n - i);
+        for (std::size_t i = 0; i < n; i += block_) {
+            const std::size_t m = std::min(block_, n - i);
             if (moved_) move(i, m);
             widen(h + i, h_.data(), m);
             multiply(h_.data(), &scale_[i], hs_.data(), m);
-            for (std::size_t c = 0; c < C; ++c) add_dot(hs_.data(), &E_[c * n + i], m, minus[c]);
+            for (std::size_t c = 0; c < C; ++c) minus_[c] += dot(hs_.data(), &E_[c * n + i], m);
         }
         moved_ = nullptr;
         for (std::size_t c = 0; c < C; ++c) {
-            Dot plus;
+            double plus = 0;
             const std::size_t last = r_.start[c + 1];
-            for (std::size_t i = r_.start[c]; i < last; i += block) {
-                const std::size_t m = std::min(block, last - i);
+            for (std::size_t i = r_.start[c]; i < last; i += block_) {
+                const std::size_t m = std::min(block_, last - i);
                 widen(h + i, h_.data(), m);
-                add_dot(h_.data(), &own_[i], m, plus);
+                plus += dot(h_.data(), &own_[i], m);
             }
-            g[c] = (plus.value() - minus[c].value()) / total_;
+            g[c] = (plus - minus_[c]) / total_;
         }
     }
 
@@ -166,8 +192,8 @@ class Weights {
     void move(const std::int8_t* h, const double* step) {
         moved_ = h;
         for (std::size_t c = 0; c < r_.n_classes; ++c) {
-            up_[c] = std::cosh(step[c]);
-            tilt_[c] = std::sinh(step[c]);
+            up_[c] = Real(std::exp(step[c]));
+            down_[c] = Real(std::exp(-step[c]));
         }
     }
 
@@ -193,7 +219,12 @@ class Weights {
                 }
             } else {
                 divide(hs_.data(), sum_.data(), hs_.data(), n);
-                for (std::size_t k = 0; k < c; ++k) couple(c, k, dot(hs_.data(), &E_[k * n], n));
+                for (std::size_t k = 0; k < c; ++k) {
+                    double u = 0;
+                    for (std::size_t i = 0; i < n; i += block_)
+                        u += dot(&hs_[i], &E_[k * n + i], std::min(block_, n - i));
+                    couple(c, k, u);
+                }
             }
         }
     }
@@ -201,32 +232,29 @@ class Weights {
   private:
     ScoredRows r_;
     // Class c of row i has the dual weight scale[i] E[c, i] / total; own[i] is the sum of a row.
-    std::vector<double> E_, sum_, scale_, own_, h_, hs_;
+    std::vector<Real> E_, sum_, scale_, own_;
+    std::size_t block_;  // rows whose exponentials stay in the nearest cache
+    std::vector<Real> h_, hs_, up_, down_;
+    std::vector<double> minus_;
     double total_ = 1;
     const std::int8_t* moved_ = nullptr;  // the hypothesis of a move that is still to be made
-    std::vector<double> up_, tilt_;
-    static constexpr std::size_t block = 2048;  // rows, a multiple of eight
+    static constexpr std::size_t near = 1 << 14;  // bytes
 
-    bool owns(std::size_t c, std::size_t i) const {
-        return std::int64_t(i) >= r_.start[c] && std::int64_t(i) < r_.start[c + 1];
+    bool out(std::size_t c, std::size_t i) const {
+        return r_.exponential && std::int64_t(i) >= r_.start[c] && std::int64_t(i) < r_.start[c + 1];
     }
-    bool out(std::size_t c, std::size_t i) const { return r_.exponential && owns(c, i); }
 
     // The rows from `first` on make the last move.
     void move(std::size_t first, std::size_t m) {
         widen(moved_ + first, h_.data(), m);
-        std::fill_n(&sum_[first], m, 0.0);
+        std::fill_n(&sum_[first], m, Real(0));
         for (std::size_t c = 0; c < r_.n_classes; ++c) {
-            grow(up_[c], tilt_[c], h_.data(), &E_[c * r_.n + first], &sum_[first], m);
+            grow(up_[c], down_[c], h_.data(), &E_[c * r_.n + first], &sum_[first], m);
             if (!r_.exponential) continue;
             const std::size_t last = std::min<std::size_t>(first + m, r_.start[c + 1]);
             for (std::size_t i = std::max<std::size_t>(first, r_.start[c]); i < last; ++i)
-                scale_[i] /= up_[c] + tilt_[c] * h_[i - first];
+                scale_[i] /= h_[i - first] > 0 ? up_[c] : down_[c];
         }
-        normalise(first, m);
-    }
-
-    void normalise(std::size_t first, std::size_t m) {
         if (r_.exponential) {
             multiply(&scale_[first], &sum_[first], &own_[first], m);
             for (std::size_t i = first; i < first + m; ++i) total_ += own_[i];
@@ -346,7 +374,7 @@ class CodeSteps {
 };
 
 // H is n x t by columns, F is C x n by rows; W (inside steps) and F are changed together.
-template <class Steps>
+template <class Steps, class Real>
 class Descent {
   public:
     Descent(const ScoredRows& rows, const std::int8_t* H, std::size_t t, Steps steps, double* F,
@@ -356,7 +384,7 @@ class Descent {
           g_(rows.n_classes), d_(rows.n_classes), Q_(rows.n_classes * rows.n_classes) {}
 
     double run(double tol, int max_sweeps) {
-        double gap = INFINITY, last_value = INFINITY, size = used();
+        double gap, last_value = INFINITY, size = used();
         bool spent = size > theta_ * (1 - 1e-9);
         std::vector<double> last_F, last_W;
         int sweep = 0;
@@ -388,10 +416,9 @@ class Descent {
                        free_gap;
             };
             // Edges met in a sweep are a little old: they tell when to look at all of them.
-            if (sweep == max_sweeps || gap_at(edge_) <= tol) {
-                gap = gap_at(largest_edge());
-                if (gap <= tol || sweep == max_sweeps) break;
-            }
+            gap = gap_at(edge_);
+            if (gap <= tol || (sweep == max_sweeps && std::isinf(gap))) gap = gap_at(largest_edge());
+            if (gap <= tol || sweep == max_sweeps) break;
             // The multiplier of the budget: the edge that the coefficients have on average.
             const double lambda = spent ? std::max(price_, slope / theta_) : price_;
             one_sweep(lambda, sweep % 2 == 0);
@@ -412,8 +439,8 @@ class Descent {
     std::size_t t_;
     Steps steps_;
     double* F_;
-    double theta_, price_, damping_ = 1, edge_ = INFINITY;
-    Weights weights_;
+    double theta_, price_, damping_ = 1, edge_ = INFINITY, drift_ = 0;
+    Weights<Real> weights_;
     std::size_t n_free_;
     std::vector<double> moved_, g_, d_, Q_;  // moved: the steps since F was last brought up
 
@@ -453,9 +480,10 @@ class Descent {
         if (j >= n_free_) edge_ = std::max(edge_, steps_.edge(j, g_.data()));
         // Self-concordance: along a step of this range the Hessian grows by `curve`.
         double curve = damping_, range = 0;
+        auto ends = std::make_pair(d_.begin(), d_.begin());
         for (int look = 0; look < 2; ++look) {
             steps_.solve(j, g_.data(), Q_.data(), curve, lambda, d_.data());
-            const auto ends = std::minmax_element(d_.begin(), d_.end());
+            ends = std::minmax_element(d_.begin(), d_.end());
             range = *ends.second - *ends.first;
             if (range < 0.05) break;
             curve = damping_ * 2 * (std::expm1(range) - range) / (range * range);
@@ -464,6 +492,11 @@ class Descent {
         steps_.take(j, d_.data());
         add(1.0, d_.data(), &moved_[j * rows_.n_classes], rows_.n_classes);
         weights_.move(H_ + j * rows_.n, d_.data());
+        drift_ += std::max(std::abs(*ends.first), std::abs(*ends.second));
+        if (drift_ > far) {
+            bring_up_scores();
+            weights_.refresh(F_);
+        }
     }
 
     // F += sum_j h_j moved_j: at the end of a sweep, four hypotheses at once and in blocks of rows
@@ -489,13 +522,18 @@ class Descent {
             }
         }
         std::fill(moved_.begin(), moved_.end(), 0.0);
+        drift_ = 0;
     }
+    // Scores may drift as far before the exponentials must be made anew.
+    static constexpr double far = sizeof(Real) == 4 ? 30 : 300;
 };
 
 template <class Steps>
 double descend(const ScoredRows& rows, const std::int8_t* H, std::size_t t, Steps steps, double* F,
                double theta, double price, double tol, int max_sweeps) {
-    return Descent<Steps>(rows, H, t, steps, F, theta, price).run(tol, max_sweeps);
+    if (tol >= 1e-4)
+        return Descent<Steps, float>(rows, H, t, steps, F, theta, price).run(tol, max_sweeps);
+    return Descent<Steps, double>(rows, H, t, steps, F, theta, price).run(tol, max_sweeps);
 }
 
 }  // namespace tcboost
