@@ -82,7 +82,8 @@ class Told:
         assert draft > 0
 
 
-# Losses of steps by log2 of the level; then the levels to be tried, from 4 on, and the one to be taken.
+# Losses of steps by log2 of the level; then the levels to be tried, from 4 on, and the one to
+# be taken.
 WALKS = {
     "falls, then rises": ({2: 5.0, 1: 4.0, 0: 3.0, -1: 3.5}, [2, 1, 0, -1], 0),
     "hardly falls": ({2: 5.0, 1: 4.99, 3: 6.0}, [2, 1, 3], 2),
@@ -118,8 +119,8 @@ def test_levels_are_tried_downwards_and_else_upwards(walk, monkeypatch):
     assert choice.first == 4.0
 
 
-# Losses of curves by log2 of the level, where the best steps have 3 at 0; levels to be tried, and
-# what is taken, in the end.
+# Losses of curves by log2 of the level, where the best steps have 3 at 0; the levels of curves to
+# be tried, and what is to be taken.
 STYLES = {
     "hopeless": ({1: 3.4}, [1], "steps", 0),
     "clearly better": ({1: 3.1, 0: 2.9, -1: 2.8, -2: 2.9}, [1, 0, -1, -2], "curves", -1),

@@ -50,9 +50,8 @@ from .model.ensemble import Ensemble
 from .oracles import Column, Stump, make_oracle
 from .rows.blocks import LocalRows, effective_n_jobs
 from .theta import (
-    CURVES,
     PAPER_SEARCH,
-    STEPS,
+    STYLES,
     Choice,
     Search,
     Style,
@@ -322,7 +321,7 @@ class BoostingClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             return self._start(part, seed, self._priced(style, 1.0, part.size), self.tol)
 
         free = self.coding == "vector" and isinstance(self.ridge, str)
-        styles = (STEPS, CURVES) if free else (STEPS,)
+        styles = STYLES if free else STYLES[:1]
         n_classes, priced = len(self.classes_), self._priced
         return choose_level(rows, n_classes, start, priced, self.max_iter, styles, self.verbose)
 

@@ -82,7 +82,7 @@ class Style:
 
 
 # A few steps, anywhere; or many small ones, which makes curves of them.
-STEPS, CURVES = Style("steps", 3.0, 3.0, 65_535), Style("curves", 0.3, 30.0, 32)
+STYLES = STEPS, CURVES = Style("steps", 3.0, 3.0, 65_535), Style("curves", 0.3, 30.0, 32)
 _INTERCEPT = 1e-3  # its share of the ridge
 
 
@@ -171,7 +171,7 @@ def choose_level(
     start: Callable[[LocalRows, Style], Run],
     budget: Callable[[Style, float, float], Budget],
     max_iter: int,
-    styles: tuple[Style, ...] = (STEPS, CURVES),
+    styles: tuple[Style, ...] = STYLES,
     verbose: int = 0,
     n_folds: int = 5,
 ) -> Choice:

@@ -153,7 +153,9 @@ def test_rows_of_several_blocks(exponential, coded):
     np.testing.assert_allclose(many.W, few.W, rtol=1e-10, atol=1e-12)
     assert_consistent(many, 4.0)
     assert gaps[0] == pytest.approx(gaps[1], rel=1e-7, abs=1e-12)
-    assert many.run(theta=4.0, max_sweeps=0) == pytest.approx(many.gap(4.0), rel=1e-7, abs=1e-12)
+    assert many.run(theta=4.0, max_sweeps=0) == pytest.approx(
+        many.gap(4.0), rel=1e-7, abs=1e-12
+    )
 
 
 @both_losses
