@@ -119,8 +119,8 @@ def test_levels_are_tried_downwards_and_else_upwards(walk, monkeypatch):
     assert choice.first == 4.0
 
 
-# Losses of curves by log2 of the level, where the best steps have 3 at 0; the levels of curves to
-# be tried, and what is to be taken.
+# Losses of curves by log2 of the level, where the best steps have 3 at 0; the levels of curves
+# to be tried, and what is to be taken.
 STYLES = {
     "hopeless": ({1: 3.4}, [1], "steps", 0),
     "clearly better": ({1: 3.1, 0: 2.9, -1: 2.8, -2: 2.9}, [1, 0, -1, -2], "curves", -1),

@@ -52,8 +52,8 @@ class TCBoostClassifier(BoostingClassifier):
         values. Curves have 32.
     ridge : float or "auto", default="auto"
         Weight of the squares of the class vectors, which spreads the budget over stumps that
-        say about the same; for ``coding="vector"`` only. "auto" goes with the price, and is none
-        where there is no price. With a number there are no curves.
+        say about the same; for ``coding="vector"`` only. "auto" goes with the price, and is
+        none where there is no price. With a number there are no curves.
     tol : float, default=1e-3
         Stop when the certificate proves the training loss this close to optimal.
     random_state : int, RandomState instance or None, default=None
@@ -61,7 +61,7 @@ class TCBoostClassifier(BoostingClassifier):
     n_jobs : int or None, default=None
         Threads; None means all cores. The model does not depend on it.
     verbose : int, default=0
-        1 prints the levels and styles or the budgets tried, the first rounds and every tenth, 2 every round.
+        1 prints what is tried for theta, the first rounds and every tenth, 2 every round.
     warm_start : bool, default=False
         Whether `fit` goes on from the last one, to a larger `max_iter`; needs a number `theta`.
     early_stopping : bool, default=False

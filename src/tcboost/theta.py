@@ -208,7 +208,7 @@ def choose_level(
         table[s, level] = theta, loss, error, active, scale
         if verbose:
             print(
-                f"{style.name} level {level:.3g}  validation loss {loss:.4f}  error {error:.4f}"
+                f"{style.name}, level {level:.3g}  validation loss {loss:.4f}  error {error:.4f}"
             )
         return loss
 
