@@ -194,7 +194,6 @@ def choose_level(
     chosen = np.concatenate([np.flatnonzero(fold == k) for k in tried])
     y, weight = rows.y[chosen], rows.weight[chosen] / rows.weight[chosen].sum()
     table: dict[tuple[int, float], tuple[float, ...]] = {}
-    first, winner, least = _FIRST, (0, _FIRST), np.inf
 
     def validate(level: float) -> float:
         for run in runs:
@@ -207,31 +206,41 @@ def choose_level(
         active = float(np.mean([np.count_nonzero(lengths(run.w)) for run in runs]))
         table[s, level] = theta, loss, error, active, scale
         if verbose:
-            print(
-                f"{style.name}, level {level:.3g}  validation loss {loss:.4f}  error {error:.4f}"
-            )
+            name = f"{style.name}, level {level:.3g}"
+            print(f"{name}  validation loss {loss:.4f}  error {error:.4f}")
         return loss
 
+    first = begun = _FIRST
+    winner, least = (0, first), np.inf
     for s, style in enumerate(styles):
         runs = [start(part.coarser(style.max_bins), style) for part in parts]
-        best, lowest = first, validate(first)
-        for step, share in ((0.5, 1.0 - _CLEARLY), (2.0, 1.0)):
-            while (s, level := best * step) not in table and _LAST <= level <= 1.0 / _LAST:
-                if lowest > _HOPELESS * least:
-                    break
-                loss = validate(level)
-                if loss > share * lowest:
-                    break
-                best, lowest = level, loss
-        if lowest < (1.0 - _CLEARLY) * least:
-            winner, least, begun = (s, best), lowest, first
-        first = _FURTHER * best
+        level, loss = _best_level(validate, first, _HOPELESS * least)
+        if loss < (1.0 - _CLEARLY) * least:
+            winner, least, begun = (s, level), loss, first
+        first = _FURTHER * level
     keys = sorted(table)
     thetas, losses, errors, actives, scales = np.array([table[key] for key in keys]).T
-    levels = np.array([level for _, level in keys])
+    levels, used = np.array([level for _, level in keys]), tuple(styles[s] for s, _ in keys)
     best = keys.index(winner)
-    used = tuple(styles[s] for s, _ in keys)
     return Choice(thetas, losses, errors, actives, scales, best, levels, used, begun)
+
+
+def _best_level(
+    validate: Callable[[float], float], first: float, limit: float
+) -> tuple[float, float]:
+    """Half the level while that is clearly better, or else twice while it is no worse."""
+    best, least = first, validate(first)
+    if least > limit:
+        return best, least
+    tried = {first}
+    for step, share in ((0.5, 1.0 - _CLEARLY), (2.0, 1.0)):
+        while (level := best * step) not in tried and _LAST <= level <= 1.0 / _LAST:
+            tried.add(level)
+            loss = validate(level)
+            if loss > share * least:
+                break
+            best, least = level, loss
+    return best, least
 
 
 def approach(
