@@ -24,6 +24,7 @@ struct ScoredRows {
     const std::int64_t* start;  // rows are sorted by class: class c has start[c] .. start[c + 1]
     const double* weight;
     bool exponential;  // log mean exp(-margin), or else the cross-entropy
+    int n_threads;     // no result depends on it
 };
 
 // A product of vectors in 16 or 32 sums side by side: fast, and the same on every machine.
@@ -105,60 +106,59 @@ class Weights {
         : r_(rows), E_(rows.n * rows.n_classes), sum_(rows.n), scale_(rows.n),
           own_(rows.weight, rows.weight + rows.n),
           block_(std::clamp<std::size_t>(near / sizeof(Real) / rows.n_classes / 32, 2, 64) * 32),
-          h_(block_), hs_(rows.n), up_(rows.n_classes), down_(rows.n_classes),
-          minus_(rows.n_classes) {}
+          up_(rows.n_classes), down_(rows.n_classes), sums_(2 * rows.n_classes + 1) {}
 
     // From the scores F, without what rounding has piled up.
     void refresh(const double* F) {
         const std::size_t n = r_.n, C = r_.n_classes;
-        std::vector<double> top(n, -INFINITY), own(n), x(block_ * C), sum(block_);
-        for (std::size_t c = 0; c < C; ++c) {
-            const std::size_t first = r_.start[c], last = r_.start[c + 1];
-            std::copy(F + c * n + first, F + c * n + last, own.begin() + first);
-            for (std::size_t i = 0; i < n; ++i)
-                if (!out(c, i)) top[i] = std::max(top[i], F[c * n + i]);
-        }
-        double most = 0;
-        if (r_.exponential) {
-            most = -INFINITY;
-            for (std::size_t i = 0; i < n; ++i) most = std::max(most, top[i] - own[i]);
-            total_ = 0;
-        }
-        loss = slope = 0;
-        for (std::size_t first = 0; first < n; first += block_) {
-            const std::size_t m = std::min(block_, n - first);
-            std::fill_n(sum.begin(), m, 0.0);
-            for (std::size_t c = 0; c < C; ++c) {
-                double* e = &x[c * block_];
-                for (std::size_t i = 0; i < m; ++i)
-                    e[i] = std::min(0.0, F[c * n + first + i] - top[first + i]);
-                exp_all(e, m);
+        std::vector<double> top(n, -INFINITY), own(n);
+        add_up(0, [&](std::size_t first, std::size_t last, double*) {
+            for (std::size_t c = 0; c < C; ++c)
+                for (std::size_t i = first; i < last; ++i) {
+                    if (owns(c, i)) own[i] = F[c * n + i];
+                    if (!out(c, i)) top[i] = std::max(top[i], F[c * n + i]);
+                }
+        });
+        double most = -INFINITY;
+        for (std::size_t i = 0; i < n; ++i) most = std::max(most, top[i] - own[i]);
+        add_up(3, [&](std::size_t first, std::size_t last, double* sums) {
+            std::vector<double> x(block_ * C), sum(block_);
+            for (; first < last; first += block_) {
+                const std::size_t m = std::min(block_, last - first);
+                std::fill_n(sum.begin(), m, 0.0);
+                for (std::size_t c = 0; c < C; ++c) {
+                    double* e = &x[c * block_];
+                    for (std::size_t i = 0; i < m; ++i)
+                        e[i] = std::min(0.0, F[c * n + first + i] - top[first + i]);
+                    exp_all(e, m);
+                    for (std::size_t i = 0; i < m; ++i) {
+                        if (out(c, first + i)) e[i] = 0;
+                        sum[i] += e[i];
+                        E_[c * n + first + i] = Real(e[i]);
+                    }
+                }
                 for (std::size_t i = 0; i < m; ++i) {
-                    if (out(c, first + i)) e[i] = 0;
-                    sum[i] += e[i];
-                    E_[c * n + first + i] = Real(e[i]);
+                    const std::size_t row = first + i;
+                    double scale = r_.weight[row] / sum[i], whole = r_.weight[row];
+                    if (r_.exponential) {
+                        scale = whole / double(C - 1) * std::exp(top[row] - own[row] - most);
+                        whole = scale * sum[i];
+                    }
+                    double mean = 0;
+                    for (std::size_t c = 0; c < C; ++c)
+                        mean += x[c * block_ + i] * F[c * n + row];
+                    sums[0] += whole * own[row] - scale * mean;
+                    sums[1] += whole;
+                    sums[2] += whole * (top[row] + std::log(sum[i]) - own[row]);
+                    own_[row] = Real(whole);
+                    scale_[row] = Real(scale);
+                    sum_[row] = Real(sum[i]);
                 }
             }
-            for (std::size_t i = 0; i < m; ++i) {
-                const std::size_t row = first + i;
-                double scale = r_.weight[row] / sum[i], whole = r_.weight[row];
-                if (r_.exponential) {
-                    scale = whole / double(C - 1) * std::exp(top[row] - own[row] - most);
-                    whole = scale * sum[i];
-                    total_ += whole;
-                } else {
-                    loss += whole * (top[row] + std::log(sum[i]) - own[row]);
-                }
-                double mean = 0;
-                for (std::size_t c = 0; c < C; ++c) mean += x[c * block_ + i] * F[c * n + row];
-                slope += whole * own[row] - scale * mean;
-                own_[row] = Real(whole);
-                scale_[row] = Real(scale);
-                sum_[row] = Real(sum[i]);
-            }
-        }
-        slope /= total_;
-        if (r_.exponential) loss = most + std::log(total_);
+        });
+        if (r_.exponential) total_ = sums_[1];
+        slope = sums_[0] / total_;
+        loss = r_.exponential ? most + std::log(total_) : sums_[2];
         moved_ = nullptr;
     }
 
@@ -166,26 +166,24 @@ class Weights {
     // blocks of rows that stay in the nearest cache.
     void gradient(const std::int8_t* h, double* g) {
         const std::size_t n = r_.n, C = r_.n_classes;
-        std::fill(minus_.begin(), minus_.end(), 0.0);
-        if (moved_ && r_.exponential) total_ = 0;
-        for (std::size_t i = 0; i < n; i += block_) {
-            const std::size_t m = std::min(block_, n - i);
-            if (moved_) move(i, m);
-            widen(h + i, h_.data(), m);
-            multiply(h_.data(), &scale_[i], hs_.data(), m);
-            for (std::size_t c = 0; c < C; ++c) minus_[c] += dot(hs_.data(), &E_[c * n + i], m);
-        }
-        moved_ = nullptr;
-        for (std::size_t c = 0; c < C; ++c) {
-            double plus = 0;
-            const std::size_t last = r_.start[c + 1];
-            for (std::size_t i = r_.start[c]; i < last; i += block_) {
-                const std::size_t m = std::min(block_, last - i);
-                widen(h + i, h_.data(), m);
-                plus += dot(h_.data(), &own_[i], m);
+        add_up(2 * C + 1, [&](std::size_t first, std::size_t last, double* sums) {
+            Real signs[most_rows], scaled[most_rows];
+            for (; first < last; first += block_) {
+                const std::size_t m = std::min(block_, last - first);
+                if (moved_) move(first, m, signs, sums[2 * C]);
+                widen(h + first, signs, m);
+                multiply(signs, &scale_[first], scaled, m);
+                for (std::size_t c = 0; c < C; ++c) {
+                    sums[C + c] += dot(scaled, &E_[c * n + first], m);
+                    const std::size_t from = std::max<std::size_t>(first, r_.start[c]),
+                                      to = std::min<std::size_t>(first + m, r_.start[c + 1]);
+                    if (from < to) sums[c] += dot(signs + (from - first), &own_[from], to - from);
+                }
             }
-            g[c] = (plus - minus_[c]) / total_;
-        }
+        });
+        if (moved_ && r_.exponential) total_ = sums_[2 * C];
+        moved_ = nullptr;
+        for (std::size_t c = 0; c < C; ++c) g[c] = (sums_[c] - sums_[C + c]) / total_;
     }
 
     // The scores move by h step, when the next gradient is asked for.
@@ -208,25 +206,29 @@ class Weights {
             Q[a * C + b] -= u;
             Q[b * C + a] -= u;
         };
-        for (std::size_t c = 0; c < C; ++c) {
-            multiply(scale_.data(), &E_[c * n], hs_.data(), n);
-            if (r_.exponential) {
-                for (std::size_t y = 0; y < C; ++y) {
-                    double u = 0;
-                    for (std::size_t i = r_.start[y]; i < std::size_t(r_.start[y + 1]); ++i)
-                        u += hs_[i];
-                    if (y != c) couple(c, y, u / total_);
-                }
-            } else {
-                divide(hs_.data(), sum_.data(), hs_.data(), n);
-                for (std::size_t k = 0; k < c; ++k) {
-                    double u = 0;
-                    for (std::size_t i = 0; i < n; i += block_)
-                        u += dot(&hs_[i], &E_[k * n + i], std::min(block_, n - i));
-                    couple(c, k, u);
+        add_up(C * C, [&](std::size_t first, std::size_t last, double* sums) {
+            Real u[most_rows];
+            for (; first < last; first += block_) {
+                const std::size_t m = std::min(block_, last - first);
+                for (std::size_t c = 0; c < C; ++c) {
+                    multiply(&scale_[first], &E_[c * n + first], u, m);
+                    if (r_.exponential) {
+                        for (std::size_t y = 0; y < C; ++y) {
+                            const std::size_t to = std::min<std::size_t>(first + m, r_.start[y + 1]);
+                            for (std::size_t i = std::max<std::size_t>(first, r_.start[y]); i < to; ++i)
+                                sums[c * C + y] += u[i - first] / total_;
+                        }
+                    } else {
+                        divide(u, &sum_[first], u, m);
+                        for (std::size_t k = 0; k < c; ++k)
+                            sums[c * C + k] += dot(u, &E_[k * n + first], m);
+                    }
                 }
             }
-        }
+        });
+        for (std::size_t c = 0; c < C; ++c)
+            for (std::size_t k = 0; k < C; ++k)
+                if (k != c) couple(c, k, sums_[c * C + k]);
     }
 
   private:
@@ -234,30 +236,47 @@ class Weights {
     // Class c of row i has the dual weight scale[i] E[c, i] / total; own[i] is the sum of a row.
     std::vector<Real> E_, sum_, scale_, own_;
     std::size_t block_;  // rows whose exponentials stay in the nearest cache
-    std::vector<Real> h_, hs_, up_, down_;
-    std::vector<double> minus_;
+    std::vector<Real> up_, down_;
+    std::vector<double> sums_, parts_;
     double total_ = 1;
     const std::int8_t* moved_ = nullptr;  // the hypothesis of a move that is still to be made
-    static constexpr std::size_t near = 1 << 14;  // bytes
+    static constexpr std::size_t near = 1 << 14;         // bytes
+    static constexpr std::size_t most_rows = 2048;       // of a block
+    static constexpr std::size_t chunk_rows = 1 << 14;   // of a task
+    static constexpr std::size_t for_threads = 1 << 18;  // exponentials: fewer are not worth one
 
-    bool out(std::size_t c, std::size_t i) const {
-        return r_.exponential && std::int64_t(i) >= r_.start[c] && std::int64_t(i) < r_.start[c + 1];
+    bool owns(std::size_t c, std::size_t i) const {
+        return std::int64_t(i) >= r_.start[c] && std::int64_t(i) < r_.start[c + 1];
+    }
+    bool out(std::size_t c, std::size_t i) const { return r_.exponential && owns(c, i); }
+
+    // Into sums_: `width` sums of what work(first, last, sums) adds up for the rows of a chunk.
+    template <class Work>
+    void add_up(std::size_t width, Work work) {
+        const std::size_t n = r_.n, chunks = (n + chunk_rows - 1) / chunk_rows;
+        parts_.assign(chunks * width, 0.0);
+        parallel_for(chunks, n * r_.n_classes < for_threads ? 1 : r_.n_threads, [&](std::size_t k) {
+            work(k * chunk_rows, std::min(n, (k + 1) * chunk_rows), parts_.data() + k * width);
+        });
+        sums_.assign(width, 0.0);
+        for (std::size_t k = 0; k < chunks; ++k)
+            for (std::size_t j = 0; j < width; ++j) sums_[j] += parts_[k * width + j];
     }
 
-    // The rows from `first` on make the last move.
-    void move(std::size_t first, std::size_t m) {
-        widen(moved_ + first, h_.data(), m);
+    // The rows from `first` on make the last move; `total` gets the sum of their weights.
+    void move(std::size_t first, std::size_t m, Real* h, double& total) {
+        widen(moved_ + first, h, m);
         std::fill_n(&sum_[first], m, Real(0));
         for (std::size_t c = 0; c < r_.n_classes; ++c) {
-            grow(up_[c], down_[c], h_.data(), &E_[c * r_.n + first], &sum_[first], m);
+            grow(up_[c], down_[c], h, &E_[c * r_.n + first], &sum_[first], m);
             if (!r_.exponential) continue;
             const std::size_t last = std::min<std::size_t>(first + m, r_.start[c + 1]);
             for (std::size_t i = std::max<std::size_t>(first, r_.start[c]); i < last; ++i)
-                scale_[i] /= h_[i - first] > 0 ? up_[c] : down_[c];
+                scale_[i] /= h[i - first] > 0 ? up_[c] : down_[c];
         }
         if (r_.exponential) {
             multiply(&scale_[first], &sum_[first], &own_[first], m);
-            for (std::size_t i = first; i < first + m; ++i) total_ += own_[i];
+            for (std::size_t i = first; i < first + m; ++i) total += own_[i];
         } else {
             divide(&own_[first], &sum_[first], &scale_[first], m);
         }
@@ -507,20 +526,24 @@ class Descent {
         std::vector<std::size_t> steps;
         for (std::size_t j = 0; j < t_; ++j)
             if (dot(&moved_[j * C], &moved_[j * C], C) > 0) steps.push_back(j);
-        std::vector<double> h(4 * block), a(4 * C);
-        const double* x[4] = {&h[0], &h[block], &h[2 * block], &h[3 * block]};
-        for (std::size_t i = 0; i < n; i += block) {
-            const std::size_t count = std::min(block, n - i);
-            for (std::size_t k = 0; k < steps.size(); k += 4) {
+        const std::size_t blocks = (n + block - 1) / block;
+        const std::size_t work = n * C * steps.size();
+        parallel_for(blocks, work < (1 << 20) ? 1 : rows_.n_threads, [&](std::size_t k) {
+            const std::size_t i = k * block, count = std::min(block, n - i);
+            double h[4 * block];
+            std::vector<double> a(4 * C);
+            const double* x[4] = {h, h + block, h + 2 * block, h + 3 * block};
+            std::fill_n(h, 4 * block, 0.0);
+            for (std::size_t s = 0; s < steps.size(); s += 4) {
                 std::fill(a.begin(), a.end(), 0.0);
-                for (std::size_t q = 0; q < std::min<std::size_t>(4, steps.size() - k); ++q) {
-                    const std::size_t j = steps[k + q];
-                    widen(H_ + j * n + i, &h[q * block], count);
+                for (std::size_t q = 0; q < std::min<std::size_t>(4, steps.size() - s); ++q) {
+                    const std::size_t j = steps[s + q];
+                    widen(H_ + j * n + i, h + q * block, count);
                     std::copy_n(&moved_[j * C], C, &a[q * C]);
                 }
                 for (std::size_t c = 0; c < C; ++c) add4(&a[c], C, x, F_ + c * n + i, count);
             }
-        }
+        });
         std::fill(moved_.begin(), moved_.end(), 0.0);
         drift_ = 0;
     }

@@ -353,7 +353,9 @@ class BoostingClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         if vector or self.loss == "multinomial":
             if not isinstance(task.loss, ScoreLoss):
                 raise ValueError(f"loss={self.loss!r} needs coding='learned' or 'random'")
-            corrector = BallCorrective(margin, y, weight, task.loss, not vector, budget, tol)
+            corrector = BallCorrective(
+                margin, y, weight, task.loss, not vector, budget, tol, rows.n_threads
+            )
         elif isinstance(task.loss, SmoothLoss):
             corrector = TotallyCorrective(
                 margin, y, weight, budget.theta, tol, task.loss, rows.n_threads
