@@ -371,7 +371,7 @@ NB_MODULE(_core, m) {
           nb::arg("start").noconvert(), nb::arg("weight").noconvert(),
           nb::arg("W").noconvert(), nb::arg("F").noconvert(), nb::arg("theta"),
           nb::arg("price"), nb::arg("ridge"), nb::arg("free_ridge"), nb::arg("tol"),
-          nb::arg("max_sweeps"), nb::arg("exponential"), nb::arg("n_threads") = 1,
+          nb::arg("max_sweeps"), nb::arg("exponential"), nb::arg("n_threads"),
           "Improve W and F in place; returns the restricted gap, above tol an estimate of it.");
     m.def("stump_scores", &stump_scores, nb::arg("X").noconvert(),
           nb::arg("feature").noconvert(), nb::arg("start").noconvert(),

@@ -44,7 +44,7 @@ class Small:
             "exponential": self.exponential,
         }
         return descend(
-            **arguments | other,
+            **arguments | {"n_threads": 1} | other,
             theta=theta,
             price=price,
             ridge=ridge,
@@ -362,6 +362,19 @@ def test_a_price_above_all_edges_leaves_zero():
     assert not made.W.any()
     made.run(price=0.9 * edge, max_sweeps=5)
     assert made.W.any()
+
+
+@both_losses
+@both_kinds
+@pytest.mark.parametrize("tol", [0.0, 1e-4])
+def test_threads_change_no_bit(exponential, coded, tol):
+    results = []
+    for n_threads in (1, 2, 3):
+        made = small(12, exponential, coded, n_classes=8, n=40_000, t=3, used=1.0)
+        gap = made.run(2.0, ridge=0.01, tol=tol, max_sweeps=3, n_threads=n_threads)
+        results.append((gap, made.W.tobytes(), made.F.tobytes()))
+    assert results[0] == results[1] == results[2]
+    assert made.F.size > 2**18  # fewer scores have one thread
 
 
 @both_kinds
