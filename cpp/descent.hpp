@@ -4,17 +4,21 @@
 //     subject to  sum_j size(v_j) <= theta
 //
 // v_j is a class vector with its length as size, or a multiple w_j >= 0 of a code (without a
-// ridge). The first class vector may be free: of no size, with a ridge of its own. Since h = +-1, a step on one hypothesis multiplies the exponentials of the scores by
-// two factors, and all hypotheses have the same block on the diagonal of the Hessian.
+// ridge). The first class vector may be free: of no size, with a ridge of its own. Since h = +-1,
+// a step on one hypothesis multiplies the exponentials of the scores by two factors, and all
+// hypotheses have the same block on the diagonal of the Hessian.
 #pragma once
 
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <numeric>
+#include <type_traits>
 #include <vector>
 
-#include "machine.hpp"
+#include "dense.hpp"
 #include "weights.hpp"
 
 namespace tcboost {
@@ -27,27 +31,45 @@ struct ScoredRows {
     int n_threads;     // no result depends on it
 };
 
-// A product of vectors in 16 or 32 sums side by side: fast, and the same on every machine.
+// A product of vectors in 64 bytes of sums side by side: fast, and the same on every machine.
 template <class Real>
-TCBOOST_INLINE double dot_of(const Real* a, const Real* b, std::size_t n) {
-    constexpr std::size_t width = 64 / sizeof(Real);
-    Real s[2 * width] = {};
+struct Dot {
+    Real s[64 / sizeof(Real)] = {};
+    double value() const {
+        double sum = 0;
+        for (std::size_t k = 0; k < 64 / sizeof(Real); ++k) sum += s[k];
+        return sum;
+    }
+};
+
+// sums[c] += x . E_c for K vectors that are `stride` apart
+template <std::size_t K, class Real>
+TCBOOST_WIDE void add_dots(const Real* x, const Real* E, std::size_t stride, std::size_t n,
+                           Dot<Real>* sums) {
+    constexpr std::size_t width = 32 / sizeof(Real);
+    Pack<Real> s[K][2], low, high, e;
+    std::memcpy(s, sums, sizeof s);
     std::size_t i = 0;
-    for (; i + 2 * width <= n; i += 2 * width)
-        for (std::size_t k = 0; k < 2 * width; ++k) s[k] += a[i + k] * b[i + k];
-    for (std::size_t k = 0; k < width; ++k) s[k] += s[k + width];
-    for (std::size_t k = 0; k < width / 2; ++k) s[k] += s[k + width / 2];
-    for (std::size_t k = 0; k < width / 4; ++k) s[k] += s[k + width / 4];
-    Real rest = 0;
-    for (; i < n; ++i) rest += a[i] * b[i];
-    for (std::size_t k = 0; k < width / 4; ++k) rest += s[k];
-    return double(rest);
+    for (; i + 2 * width <= n; i += 2 * width) {
+        std::memcpy(&low, x + i, sizeof low), std::memcpy(&high, x + i + width, sizeof high);
+        for (std::size_t c = 0; c < K; ++c) {
+            std::memcpy(&e, E + c * stride + i, sizeof e), s[c][0] += low * e;
+            std::memcpy(&e, E + c * stride + i + width, sizeof e), s[c][1] += high * e;
+        }
+    }
+    std::memcpy(sums, s, sizeof s);
+    for (; i < n; ++i)
+        for (std::size_t c = 0; c < K; ++c) sums[c].s[0] += x[i] * E[c * stride + i];
 }
-TCBOOST_WIDE inline double dot(const double* a, const double* b, std::size_t n) {
-    return dot_of(a, b, n);
-}
-TCBOOST_WIDE inline double dot(const float* a, const float* b, std::size_t n) {
-    return dot_of(a, b, n);
+
+template <class Real>
+double dot(const Real* a, const Real* b, std::size_t n) {
+    Dot<Real> sum;
+    if (n < 16)  // the same, without a call
+        for (std::size_t i = 0; i < n; ++i) sum.s[i % (64 / sizeof(Real))] += a[i] * b[i];
+    else
+        add_dots<1>(a, b, 0, n, &sum);
+    return sum.value();
 }
 
 // y += a x
@@ -64,35 +86,48 @@ TCBOOST_WIDE inline void add4(const double* a, std::size_t stride, const double*
         y[i] += (a0 * x0[i] + a1 * x1[i]) + (a2 * x2[i] + a3 * x3[i]);
 }
 
-TCBOOST_WIDE inline void widen(const std::int8_t* h, double* out, std::size_t n) {
-    for (std::size_t i = 0; i < n; ++i) out[i] = h[i];
-}
-TCBOOST_WIDE inline void widen(const std::int8_t* h, float* out, std::size_t n) {
+template <class Real>
+TCBOOST_WIDE void widen(const std::int8_t* h, Real* out, std::size_t n) {
     for (std::size_t i = 0; i < n; ++i) out[i] = h[i];
 }
 
 // out = a b and a / b
-TCBOOST_WIDE inline void multiply(const double* a, const double* b, double* out, std::size_t n) {
+template <class Number, class Real>
+TCBOOST_WIDE void multiply(const Number* a, const Real* b, Real* out, std::size_t n) {
     for (std::size_t i = 0; i < n; ++i) out[i] = a[i] * b[i];
 }
-TCBOOST_WIDE inline void multiply(const float* a, const float* b, float* out, std::size_t n) {
-    for (std::size_t i = 0; i < n; ++i) out[i] = a[i] * b[i];
-}
-TCBOOST_WIDE inline void divide(const double* a, const double* b, double* out, std::size_t n) {
-    for (std::size_t i = 0; i < n; ++i) out[i] = a[i] / b[i];
-}
-TCBOOST_WIDE inline void divide(const float* a, const float* b, float* out, std::size_t n) {
+template <class Real>
+TCBOOST_WIDE void divide(const Real* a, const Real* b, Real* out, std::size_t n) {
     for (std::size_t i = 0; i < n; ++i) out[i] = a[i] / b[i];
 }
 
-// E *= h > 0 ? up : down, and add it to sum
-TCBOOST_WIDE inline void grow(double up, double down, const double* h, double* E, double* sum,
-                              std::size_t n) {
-    for (std::size_t i = 0; i < n; ++i) sum[i] += E[i] *= h[i] > 0 ? up : down;
+// E_c *= up_c + tilt_c h for K classes, each added to sum
+template <std::size_t K, class Real>
+TCBOOST_WIDE void grow(const Real* up, const Real* tilt, const std::int8_t* h, Real* E,
+                       std::size_t stride, Real* sum, std::size_t n) {
+    TCBOOST_INDEPENDENT
+    for (std::size_t i = 0; i < n; ++i) {
+        const Real x = h[i];
+        Real total = sum[i];
+        for (std::size_t c = 0; c < K; ++c) {
+            const Real e = E[c * stride + i] * (up[c] + tilt[c] * x);
+            E[c * stride + i] = e;
+            total += e;
+        }
+        sum[i] = total;
+    }
 }
-TCBOOST_WIDE inline void grow(float up, float down, const float* h, float* E, float* sum,
-                              std::size_t n) {
-    for (std::size_t i = 0; i < n; ++i) sum[i] += E[i] *= h[i] > 0 ? up : down;
+
+// Call work(c, K) for the classes c to c + K, four at a time: what they share is loaded once.
+template <class Work>
+void by_fours(std::size_t n_classes, Work work) {
+    std::size_t c = 0;
+    for (; c + 4 <= n_classes; c += 4) work(c, std::integral_constant<std::size_t, 4>());
+    switch (n_classes - c) {
+        case 3: return work(c, std::integral_constant<std::size_t, 3>());
+        case 2: return work(c, std::integral_constant<std::size_t, 2>());
+        case 1: return work(c, std::integral_constant<std::size_t, 1>());
+    }
 }
 
 // Exponentials of the scores, and what the gradient and the curvature need of them. In single
@@ -102,11 +137,17 @@ class Weights {
   public:
     double loss = 0, slope = 0;  // slope: <F, minus the gradient by F>
 
-    explicit Weights(const ScoredRows& rows)
-        : r_(rows), E_(rows.n * rows.n_classes), sum_(rows.n), scale_(rows.n),
+    // H: t hypotheses by columns
+    Weights(const ScoredRows& rows, const std::int8_t* H, std::size_t t)
+        : r_(rows), H_(H), E_(rows.n * rows.n_classes), sum_(rows.n), scale_(rows.n),
           own_(rows.weight, rows.weight + rows.n),
           block_(std::clamp<std::size_t>(near / sizeof(Real) / rows.n_classes / 32, 2, 64) * 32),
-          up_(rows.n_classes), down_(rows.n_classes), sums_(2 * rows.n_classes + 1) {}
+          up_(rows.n_classes), tilt_(rows.n_classes),
+          minus_((rows.n + chunk_rows - 1) / chunk_rows * rows.n_classes) {
+        if (!rows.exponential)
+            for (std::size_t j = 0; j < t; ++j)
+                for (std::size_t c = 0; c < rows.n_classes; ++c) plus_.push_back(plus(j, c));
+    }
 
     // From the scores F, without what rounding has piled up.
     void refresh(const double* F) {
@@ -162,36 +203,37 @@ class Weights {
         moved_ = nullptr;
     }
 
-    // Minus the gradient by the class vector of h, after the last move: both in one pass over
+    // Minus the gradient by the class vector of h_j, after the last move: both in one pass over
     // blocks of rows that stay in the nearest cache.
-    void gradient(const std::int8_t* h, double* g) {
+    void gradient(std::size_t j, double* g) {
         const std::size_t n = r_.n, C = r_.n_classes;
-        add_up(2 * C + 1, [&](std::size_t first, std::size_t last, double* sums) {
-            Real signs[most_rows], scaled[most_rows];
+        const std::int8_t* h = H_ + j * n;
+        std::fill(minus_.begin(), minus_.end(), Dot<Real>());
+        add_up(C + 1, [&](std::size_t first, std::size_t last, double* sums) {
+            Real u[most_rows];
+            Dot<Real>* minus = &minus_[first / chunk_rows * C];
             for (; first < last; first += block_) {
                 const std::size_t m = std::min(block_, last - first);
-                if (moved_) move(first, m, signs, sums[2 * C]);
-                widen(h + first, signs, m);
-                multiply(signs, &scale_[first], scaled, m);
-                for (std::size_t c = 0; c < C; ++c) {
-                    sums[C + c] += dot(scaled, &E_[c * n + first], m);
-                    const std::size_t from = std::max<std::size_t>(first, r_.start[c]),
-                                      to = std::min<std::size_t>(first + m, r_.start[c + 1]);
-                    if (from < to) sums[c] += dot(signs + (from - first), &own_[from], to - from);
-                }
+                if (moved_) move(first, m, sums[C]);
+                multiply(h + first, &scale_[first], u, m);
+                by_fours(C, [&](std::size_t c, auto K) {
+                    add_dots<K>(u, &E_[c * n + first], n, m, minus + c);
+                });
             }
+            for (std::size_t c = 0; c < C; ++c) sums[c] = minus[c].value();
         });
-        if (moved_ && r_.exponential) total_ = sums_[2 * C];
+        if (moved_ && r_.exponential) total_ = sums_[C];
         moved_ = nullptr;
-        for (std::size_t c = 0; c < C; ++c) g[c] = (sums_[c] - sums_[C + c]) / total_;
+        for (std::size_t c = 0; c < C; ++c)
+            g[c] = ((r_.exponential ? plus(j, c) : plus_[j * C + c]) - sums_[c]) / total_;
     }
 
-    // The scores move by h step, when the next gradient is asked for.
-    void move(const std::int8_t* h, const double* step) {
-        moved_ = h;
+    // The scores move by h_j step, when the next gradient is asked for.
+    void move(std::size_t j, const double* step) {
+        moved_ = H_ + j * r_.n;
         for (std::size_t c = 0; c < r_.n_classes; ++c) {
-            up_[c] = Real(std::exp(step[c]));
-            down_[c] = Real(std::exp(-step[c]));
+            up_[c] = Real(std::cosh(step[c]));
+            tilt_[c] = Real(std::sinh(step[c]));
         }
     }
 
@@ -213,11 +255,10 @@ class Weights {
                 for (std::size_t c = 0; c < C; ++c) {
                     multiply(&scale_[first], &E_[c * n + first], u, m);
                     if (r_.exponential) {
-                        for (std::size_t y = 0; y < C; ++y) {
-                            const std::size_t to = std::min<std::size_t>(first + m, r_.start[y + 1]);
-                            for (std::size_t i = std::max<std::size_t>(first, r_.start[y]); i < to; ++i)
-                                sums[c * C + y] += u[i - first] / total_;
-                        }
+                        by_class(first, m, [&](std::size_t y, std::size_t from, std::size_t count) {
+                            const Real* part = u + (from - first);
+                            sums[c * C + y] += std::accumulate(part, part + count, 0.0) / total_;
+                        });
                     } else {
                         divide(u, &sum_[first], u, m);
                         for (std::size_t k = 0; k < c; ++k)
@@ -233,10 +274,13 @@ class Weights {
 
   private:
     ScoredRows r_;
+    const std::int8_t* H_;
     // Class c of row i has the dual weight scale[i] E[c, i] / total; own[i] is the sum of a row.
     std::vector<Real> E_, sum_, scale_, own_;
     std::size_t block_;  // rows whose exponentials stay in the nearest cache
-    std::vector<Real> up_, down_;
+    std::vector<Real> up_, tilt_;
+    std::vector<Dot<Real>> minus_;
+    std::vector<double> plus_;  // of all j and c, where own never changes
     std::vector<double> sums_, parts_;
     double total_ = 1;
     const std::int8_t* moved_ = nullptr;  // the hypothesis of a move that is still to be made
@@ -263,20 +307,44 @@ class Weights {
             for (std::size_t j = 0; j < width; ++j) sums_[j] += parts_[k * width + j];
     }
 
-    // The rows from `first` on make the last move; `total` gets the sum of their weights.
-    void move(std::size_t first, std::size_t m, Real* h, double& total) {
-        widen(moved_ + first, h, m);
-        std::fill_n(&sum_[first], m, Real(0));
-        for (std::size_t c = 0; c < r_.n_classes; ++c) {
-            grow(up_[c], down_[c], h, &E_[c * r_.n + first], &sum_[first], m);
-            if (!r_.exponential) continue;
-            const std::size_t last = std::min<std::size_t>(first + m, r_.start[c + 1]);
-            for (std::size_t i = std::max<std::size_t>(first, r_.start[c]); i < last; ++i)
-                scale_[i] /= h[i - first] > 0 ? up_[c] : down_[c];
+    // The own weights of class c times h_j.
+    double plus(std::size_t j, std::size_t c) const {
+        Real u[most_rows];
+        Dot<Real> sum;
+        const std::size_t last = r_.start[c + 1];
+        for (std::size_t i = r_.start[c]; i < last; i += most_rows) {
+            const std::size_t m = std::min(most_rows, last - i);
+            widen(H_ + j * r_.n + i, u, m);
+            add_dots<1>(u, &own_[i], 0, m, &sum);
         }
+        return sum.value();
+    }
+
+    // Call work(c, from, count) for the classes of m rows from `first` on.
+    template <class Work>
+    void by_class(std::size_t first, std::size_t m, Work work) const {
+        const auto* end = r_.start + r_.n_classes;
+        const auto* c = std::upper_bound(r_.start, end, std::int64_t(first)) - 1;
+        for (std::size_t from = first, last = first + m; from < last; ++c) {
+            const std::size_t to = std::min<std::size_t>(last, c[1]);
+            if (from < to) work(std::size_t(c - r_.start), from, to - from);
+            from = std::max(from, to);
+        }
+    }
+
+    // The rows from `first` on make the last move; `total` gets the sum of their weights.
+    void move(std::size_t first, std::size_t m, double& total) {
+        std::fill_n(&sum_[first], m, Real(0));
+        by_fours(r_.n_classes, [&](std::size_t c, auto K) {
+            grow<K>(&up_[c], &tilt_[c], moved_ + first, &E_[c * r_.n + first], r_.n, &sum_[first], m);
+        });
         if (r_.exponential) {
+            by_class(first, m, [&](std::size_t c, std::size_t from, std::size_t count) {
+                for (std::size_t i = from; i < from + count; ++i)
+                    scale_[i] /= up_[c] + tilt_[c] * moved_[i];
+            });
             multiply(&scale_[first], &sum_[first], &own_[first], m);
-            for (std::size_t i = first; i < first + m; ++i) total += own_[i];
+            total = std::accumulate(&own_[first], &own_[first] + m, total);
         } else {
             divide(&own_[first], &sum_[first], &scale_[first], m);
         }
@@ -399,7 +467,7 @@ class Descent {
     Descent(const ScoredRows& rows, const std::int8_t* H, std::size_t t, Steps steps, double* F,
             double theta, double price)
         : rows_(rows), H_(H), t_(t), steps_(steps), F_(F), theta_(theta), price_(price),
-          weights_(rows), n_free_(std::min(t, steps.n_free())), moved_(t * rows.n_classes),
+          weights_(rows, H, t), n_free_(std::min(t, steps.n_free())), moved_(t * rows.n_classes),
           g_(rows.n_classes), d_(rows.n_classes), Q_(rows.n_classes * rows.n_classes) {}
 
     double run(double tol, int max_sweeps) {
@@ -425,7 +493,7 @@ class Descent {
             }
             double slope = weights_.slope - steps_.ridge(t_), free_slope = 0, free_gap = 0;
             if (n_free_) {
-                weights_.gradient(H_, g_.data());
+                weights_.gradient(0, g_.data());
                 steps_.free_parts(g_.data(), free_slope, free_gap);
                 slope -= free_slope;
             }
@@ -477,7 +545,7 @@ class Descent {
     double largest_edge() {
         edge_ = 0;
         for (std::size_t j = n_free_; j < t_; ++j) {
-            weights_.gradient(H_ + j * rows_.n, g_.data());
+            weights_.gradient(j, g_.data());
             edge_ = std::max(edge_, steps_.edge(j, g_.data()));
         }
         return edge_;
@@ -495,7 +563,7 @@ class Descent {
     }
 
     void one_step(std::size_t j, double lambda) {
-        weights_.gradient(H_ + j * rows_.n, g_.data());
+        weights_.gradient(j, g_.data());
         if (j >= n_free_) edge_ = std::max(edge_, steps_.edge(j, g_.data()));
         // Self-concordance: along a step of this range the Hessian grows by `curve`.
         double curve = damping_, range = 0;
@@ -510,9 +578,10 @@ class Descent {
         if (range < 1e-14) return;
         steps_.take(j, d_.data());
         add(1.0, d_.data(), &moved_[j * rows_.n_classes], rows_.n_classes);
-        weights_.move(H_ + j * rows_.n, d_.data());
-        drift_ += std::max(std::abs(*ends.first), std::abs(*ends.second));
-        if (drift_ > far) {
+        weights_.move(j, d_.data());
+        const double step = std::max(std::abs(*ends.first), std::abs(*ends.second));
+        drift_ += step;
+        if (step > large || drift_ > far) {
             bring_up_scores();
             weights_.refresh(F_);
         }
@@ -547,8 +616,9 @@ class Descent {
         std::fill(moved_.begin(), moved_.end(), 0.0);
         drift_ = 0;
     }
-    // Scores may drift as far before the exponentials must be made anew.
-    static constexpr double far = sizeof(Real) == 4 ? 30 : 300;
+    // A step as large costs digits, and as far the scores may drift, before the exponentials must
+    // be made anew.
+    static constexpr double large = 4, far = sizeof(Real) == 4 ? 30 : 300;
 };
 
 template <class Steps>
