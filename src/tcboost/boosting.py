@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .certificate import Certificate, Certifier, certificate
-from .columns import INTERCEPT, Chooser, Priced, Wanted
+from .columns import Chooser, Priced, Wanted
 from .correctors import BallCorrective, Budget, Corrector, TotallyCorrective, lengths
 from .losses import DualWeights, Loss
 from .margins import Codeword, Margin, Pairwise
@@ -136,7 +136,7 @@ class Run:
             if room < batch and pause and self.paused is None:
                 shared = (task, *vars(task).values(), *columns)
                 self.paused = deepcopy(self, {id(thing): thing for thing in shared})
-            dual, g, priced = self._price(min(room, batch))
+            dual, g, priced = self._price(min(room, batch), bool(draft))
             if len(history) < len(history.edges) and not draft:
                 history.record(self, g)
                 if self.held_out:
@@ -146,7 +146,7 @@ class Run:
             if watched < len(history.edges):
                 watched, stop = len(history.edges), watch(self)
             gap = self._open if corrector.budget.price > 0 else self.certificate.gap
-            enough = draft * self.certificate.primal
+            enough = draft * self._primal
             if self.budgets and not priced.columns and room > 0:  # (3) at this budget only
                 self._grow()
                 history.forget()
@@ -228,10 +228,11 @@ class Run:
         assert isinstance(self.corrector, TotallyCorrective)
         self.corrector.set_budget(Budget(self.budgets.pop(0)), solve)
 
-    def _price(self, limit: int) -> tuple[DualWeights, Vector, Priced]:
+    def _price(self, limit: int, draft: bool) -> tuple[DualWeights, Vector, Priced]:
         """Step (2), and the certificate at the present coefficients.
 
-        Without room for a column there is nothing to draw or to fit.
+        Without room for a column there is nothing to draw or to fit. A draft at a price needs
+        no certificate.
         """
         task, corrector = self.task, self.corrector
         z = self._z = corrector.z
@@ -244,7 +245,8 @@ class Run:
         a = np.zeros_like(w)
         if self.columns:
             a = task.chooser.edges(prices, self.columns) / scale
-        g = a - budget.ridges(w) * w
+        shrinkage = budget.ridges(w) * w
+        g = a - shrinkage
         floor = corrector.floor(max(0.0, float(lengths(g).max(initial=0.0))))
         floor = floor if limit > 0 else np.inf
         priced = Priced((), 0.0, np.array([np.inf]))
@@ -265,20 +267,23 @@ class Run:
         bounds = priced.bounds / scale
         self._certifier.add(float(bounds.max()), offset)
         theta = corrector.theta
-        primal = dual.loss + float((budget.ridges(w) * w * w).sum()) / 2.0
+        primal = self._primal = dual.loss + float((shrinkage * w).sum()) / 2.0
         if budget.intercept > 0:  # at its best
-            a0 = prices.vectors([INTERCEPT])[0] / scale
+            a0 = prices.constant / scale
             offset -= float(a0 @ a0) / (2.0 * budget.intercept)
-        gain = budget.gain(bounds, theta)
-        self.certificate = self._certificate(primal, theta, offset - gain)
         self._priced = prices, bounds
-        self._open = primal - offset + gain
         if budget.price > 0:
-            # That is for the theta in use. To go on or not is a matter of the price: the best
+            # To go on or not is a matter of the price, not of the theta in use: the best
             # coefficients cost no more than all of the loss.
             most = np.log(task.margin.width + 1.0) / budget.price
             value = primal + budget.price * theta
             self._open = value - offset + budget.gain_above_price(bounds, most)
+            if draft:
+                return dual, g, priced
+        gain = budget.gain(bounds, theta)
+        self.certificate = self._certificate(primal, theta, offset - gain)
+        if budget.price == 0:
+            self._open = primal - offset + gain
         return dual, g, priced
 
     def _certificate(self, loss: float, theta: float, bound: float) -> Certificate:

@@ -155,7 +155,7 @@ class LearnedCode(_Coded):
     def choose(self, prices: Prices, wanted: Wanted) -> Priced:
         """The best hypothesis and code."""
         h, code, edge = prices.learned()
-        a = prices.vectors([Column((CONSTANT,))])[0]
+        a = prices.constant
         constant, bounds = float(np.abs(a).sum()), np.array([edge])
         if constant > wanted.floor and edge - constant <= wanted.slack:
             signs = np.where(a >= 0, 1, -1).astype(np.int8)
@@ -248,7 +248,7 @@ class VectorCode:
 
         Beyond the first only those that are at least half as far above the floor.
         """
-        (constant,) = lengths(prices.vectors([INTERCEPT]))
+        (constant,) = lengths(prices.constant[None])
         if wanted.intercept and not wanted.taken:
             return Priced((INTERCEPT,), float(constant), prices.lengths)
         found = prices.vector(wanted.taken, wanted.limit)

@@ -32,8 +32,10 @@ class Budget:
 
     def sizes(self, w: Vector) -> Vector:
         """What each coefficient takes of the budget."""
-        free = 1 if self.intercept > 0 else 0
-        return np.where(np.arange(len(w)) < free, 0.0, lengths(w))
+        sizes = lengths(w)
+        if self.intercept > 0:  # of class vectors: the lengths are an array of their own
+            sizes[:1] = 0.0
+        return sizes
 
     def ridges(self, w: Vector) -> Vector:
         """The ridge of each class vector, as a column."""

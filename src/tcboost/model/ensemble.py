@@ -51,7 +51,8 @@ class Ensemble:
 
     @property
     def _active(self) -> list[tuple[Column, Any]]:
-        return [(c, w) for c, w in zip(self.columns, self.w, strict=True) if np.any(w)]
+        used = self.w.any(axis=1) if self.w.ndim == 2 else self.w != 0
+        return [(self.columns[j], self.w[j]) for j in np.flatnonzero(used)]
 
     @cached_property
     def _score_tables(self) -> StumpTables | None:

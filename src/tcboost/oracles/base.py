@@ -72,6 +72,10 @@ class Prices(Protocol):
     def edges(self, columns: list[Column]) -> NDArray[np.int64]:
         """What each hypothesis of columns chosen before adds to their edges."""
 
+    @property
+    def constant(self) -> Vector:
+        """``V^T h`` of the constant hypothesis; of exact oracles only."""
+
     def vectors(self, columns: list[Column]) -> Vector:
         """``V^T h`` (columns, classes) of columns chosen before; of exact oracles only."""
 

@@ -168,6 +168,11 @@ class FittedPrices:
         """Not known for fitted hypotheses."""
         raise NotImplementedError
 
+    @property
+    def constant(self) -> Vector:
+        """Not known for fitted hypotheses."""
+        raise NotImplementedError
+
     def best_of_features(self, measure: Callable[[Vector], Vector], n: int) -> Vector:
         """Not known for fitted hypotheses."""
         raise NotImplementedError

@@ -69,11 +69,13 @@ class StumpOracle:
         self._feature, self._cut = np.concatenate(feature), np.concatenate(cut)
         self._missing_right = np.concatenate(missing_right)
         self._binning = rows.binning
-        # Where the candidates of a feature start, after the constant.
-        first = np.unique(self._feature[1:], return_index=True)[1]
-        self.starts = np.concatenate([[0], 1 + first])
+        # Where the candidates of a feature start, after the constant, and where the last end.
+        first = 1 + np.flatnonzero(np.diff(self._feature[1:], prepend=-1))
+        self.starts = np.concatenate([[0], first, [len(self)]])
         self._left = offset[self._feature] + self._cut
-        self._missing = offset[self._feature] + MISSING
+        missing = offset[self._feature] + MISSING
+        self._missing_left = np.flatnonzero((masses[missing] > 0) & ~self._missing_right)
+        self._missing = missing[self._missing_left]
         self._last = offset[1] - 1
         bins = "exact ranks" if rows.binning.exact else f"{n_bins.max() - 1} bins"
         self.hypothesis_class = f"stumps on {bins}"
@@ -100,14 +102,13 @@ class StumpOracle:
         left = sums[self._left]
         left[0] = 0  # the constant has all rows on its right
         total = sums[self._last] + sums[MISSING]
-        left[~self._missing_right] += sums[self._missing[~self._missing_right]]
+        left[self._missing_left] += sums[self._missing]
         return StumpPrices(self, total - 2 * left)
 
     def outputs(self, columns: Sequence[Column]) -> list[NDArray[np.int8]]:
         """From the cells of the rows, one feature at a time."""
         parts = (
-            [self._outputs(int(j), int(sign), c.code) for j, sign in c.candidates]
-            for c in columns
+            [self._outputs(j, s, c.code) for j, s in c.candidates.tolist()] for c in columns
         )
         return [p[0] if len(p) == 1 else np.hstack(p) for p in parts]
 
@@ -183,19 +184,26 @@ class StumpPrices:
             chosen = [int(lengths.argmax())]
         else:
             starts = self._oracle.starts
-            order = np.argsort(-np.maximum.reduceat(lengths, starts), kind="stable")[:limit]
-            parts = np.split(lengths, starts[1:])
-            chosen = [int(starts[d] + parts[d].argmax()) for d in order]
+            best = np.maximum.reduceat(lengths, starts[:-1])
+            order = np.argsort(-best, kind="stable")[:limit]
+            chosen = [
+                int(starts[d] + lengths[starts[d] : starts[d + 1]].argmax()) for d in order
+            ]
         return [(self._oracle.stump(j, 1), float(lengths[j])) for j in chosen]
 
     def best_of_features(self, measure: Callable[[Vector], Vector], n: int) -> Vector:
         """Largest measures of each of n features; a feature without a cut has no stump."""
         values = measure(self._A.astype(float))
         best = np.full((n, values.shape[1]), -np.inf)
-        starts = self._oracle.starts[1:]  # without the constant
+        starts = self._oracle.starts[1:-1]  # without the constant
         if len(starts):
             best[self._oracle.feature(starts)] = np.maximum.reduceat(values, starts)
         return best
+
+    @property
+    def constant(self) -> Vector:
+        """Of the constant hypothesis."""
+        return self._A[0].astype(float)
 
     def vectors(self, columns: list[Column]) -> Vector:
         """Of earlier columns, looked up in the table."""
@@ -213,5 +221,5 @@ class StumpPrices:
 
 def _places(columns: list[Column]) -> Any:
     """Candidates and signs, each of shape (columns, hypotheses)."""
-    pairs = np.concatenate([c.candidates for c in columns])
-    return np.moveaxis(pairs.reshape(len(columns), -1, 2), 2, 0)
+    pairs = np.concatenate([c.candidates for c in columns]).reshape(len(columns), -1, 2)
+    return pairs[..., 0], pairs[..., 1]

@@ -11,7 +11,8 @@ import math
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -142,7 +143,7 @@ class LocalRows:
 
     def sum(self, kernel: Callable[..., Any], *aligned: NDArray[Any]) -> Any:
         """Add up ``kernel(block, *values of its rows)`` over the blocks."""
-        return sum(self.map(kernel, *aligned))
+        return reduce(add, self.map(kernel, *aligned))
 
     def map(self, kernel: Callable[..., Any], *aligned: NDArray[Any]) -> list[Any]:
         """``kernel(block, *values of its rows)`` for each block."""
