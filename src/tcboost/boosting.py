@@ -242,14 +242,11 @@ class Run:
         self._u, self._least = dual.u, float(z.min() if dual.least is None else dual.least)
         prices = task.price(dual.u)
         w, budget, scale = corrector.w, corrector.budget, float(dual.scale)
-        a = np.zeros_like(w)
-        if self.columns:
-            a = task.chooser.edges(prices, self.columns) / scale
+        a = task.chooser.edges(prices, self.columns) / scale if self.columns else 0.0 * w
         shrinkage = budget.ridges(w) * w
         g = a - shrinkage
         floor = corrector.floor(max(0.0, float(lengths(g).max(initial=0.0))))
         floor = floor if limit > 0 else np.inf
-        priced = Priced((), 0.0, np.array([np.inf]))
         if limit > 0 or task.oracle.exact:
             wanted = Wanted(
                 floor * scale,
@@ -259,6 +256,8 @@ class Run:
                 budget.intercept > 0,
             )
             priced = task.chooser.choose(prices, wanted)
+        else:
+            priced = Priced((), 0.0, np.array([np.inf]))
         offset = dual.offset
         if offset is None:  # a convex loss is above its tangent
             offset = dual.loss + float((w * a).sum())

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from .._core import table_rows
 from ..rows.binning import MISSING
 from ..rows.blocks import Block, LocalRows
-from .base import Column, Vector
+from .base import Column, Prices, Vector
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,7 @@ class StumpOracle:
         return Stump(d, threshold, sign, bool(self._missing_right[candidate]), candidate)
 
 
-class StumpPrices:
+class StumpPrices(Prices):
     """``edges[j, k]``: the sum of ``V[:, k] h_j`` for candidate j with the sign +1, exact."""
 
     def __init__(self, oracle: StumpOracle, A: NDArray[np.int64]) -> None:

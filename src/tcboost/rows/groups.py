@@ -68,5 +68,5 @@ def group_features(
         group[features] = g
     place = np.concatenate([places[d] for d in range(D)]).astype(np.int32)
     counts = n_cells, n_bins, [len(places[d]) for d in range(D)]
-    first, offset, start = (np.concatenate([[0], np.cumsum(n)]).astype(np.int64) for n in counts)
+    first, offset, start = (np.cumsum([0, *n], dtype=np.int64) for n in counts)
     return np.asfortranarray(np.column_stack(cells)), Groups(first, group, place, offset, start)
