@@ -4,17 +4,20 @@
 //     subject to  sum_j size(v_j) <= theta
 //
 // v_j is a class vector with its length as size, or a multiple w_j >= 0 of a code (without a
-// ridge). The first class vector may be free: of no size, with a ridge of its own. Since h = +-1, a step on one hypothesis multiplies the exponentials of the scores by
-// two factors, and all hypotheses have the same block on the diagonal of the Hessian.
+// ridge). The first class vector may be free: of no size, with a ridge of its own. Since h = +-1,
+// a step on one hypothesis multiplies the exponentials of the scores by two factors, and all
+// hypotheses have the same block on the diagonal of the Hessian.
 #pragma once
 
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <type_traits>
 #include <vector>
 
-#include "machine.hpp"
+#include "dense.hpp"
 
 namespace tcboost {
 
@@ -34,20 +37,29 @@ struct Dot {
     }
 };
 
-TCBOOST_WIDE inline void add_dot(const double* a, const double* b, std::size_t n, Dot& dot) {
-    double s[8];
-    std::copy_n(dot.s, 8, s);
+// sums[c] += x . E_c for K vectors that are `stride` apart
+template <std::size_t K>
+TCBOOST_WIDE void add_dots(const double* x, const double* E, std::size_t stride, std::size_t n,
+                           Dot* sums) {
+    Pack<double> s[K][2], low, high, e;
+    std::memcpy(s, sums, sizeof s);
     std::size_t i = 0;
-    for (; i + 8 <= n; i += 8)
-        for (std::size_t k = 0; k < 8; ++k) s[k] += a[i + k] * b[i + k];
-    for (; i < n; ++i) s[0] += a[i] * b[i];
-    std::copy_n(s, 8, dot.s);
+    for (; i + 8 <= n; i += 8) {
+        load(x + i, low), load(x + i + 4, high);
+        for (std::size_t c = 0; c < K; ++c) {
+            load(E + c * stride + i, e), s[c][0] += low * e;
+            load(E + c * stride + i + 4, e), s[c][1] += high * e;
+        }
+    }
+    std::memcpy(sums, s, sizeof s);
+    for (; i < n; ++i)
+        for (std::size_t c = 0; c < K; ++c) sums[c].s[0] += x[i] * E[c * stride + i];
 }
 
 inline double dot(const double* a, const double* b, std::size_t n) {
-    Dot sums;
-    add_dot(a, b, n, sums);
-    return sums.value();
+    Dot sum;
+    add_dots<1>(a, b, 0, n, &sum);
+    return sum.value();
 }
 
 // y += a x
@@ -65,8 +77,8 @@ TCBOOST_WIDE inline void widen(const std::int8_t* h, double* out, std::size_t n)
 }
 
 // out = x y
-TCBOOST_WIDE inline void multiply(const double* x, const double* y, double* out,
-                                  std::size_t n) {
+template <class Number>
+TCBOOST_WIDE void multiply(const Number* x, const double* y, double* out, std::size_t n) {
     for (std::size_t i = 0; i < n; ++i) out[i] = x[i] * y[i];
 }
 
@@ -79,12 +91,32 @@ TCBOOST_WIDE inline void add4(const double* a, std::size_t stride, const double*
         y[i] += (a0 * x0[i] + a1 * x1[i]) + (a2 * x2[i] + a3 * x3[i]);
 }
 
-// E *= up + tilt h, and add it to sum
-TCBOOST_WIDE inline void grow(double up, double tilt, const double* h, double* E, double* sum,
-                              std::size_t n) {
+// E_c *= up_c + tilt_c h for K classes, each added to sum
+template <std::size_t K>
+TCBOOST_WIDE void grow(const double* up, const double* tilt, const std::int8_t* h, double* E,
+                       std::size_t stride, double* sum, std::size_t n) {
+    TCBOOST_INDEPENDENT
     for (std::size_t i = 0; i < n; ++i) {
-        E[i] *= up + tilt * h[i];
-        sum[i] += E[i];
+        const double x = h[i];
+        double total = sum[i];
+        for (std::size_t c = 0; c < K; ++c) {
+            const double e = E[c * stride + i] * (up[c] + tilt[c] * x);
+            E[c * stride + i] = e;
+            total += e;
+        }
+        sum[i] = total;
+    }
+}
+
+// Call work(c, K) for the classes c to c + K, four at a time: what they share is loaded once.
+template <class Work>
+void by_fours(std::size_t n_classes, Work work) {
+    std::size_t c = 0;
+    for (; c + 4 <= n_classes; c += 4) work(c, std::integral_constant<std::size_t, 4>());
+    switch (n_classes - c) {
+        case 3: return work(c, std::integral_constant<std::size_t, 3>());
+        case 2: return work(c, std::integral_constant<std::size_t, 2>());
+        case 1: return work(c, std::integral_constant<std::size_t, 1>());
     }
 }
 
@@ -93,10 +125,14 @@ class Weights {
   public:
     double loss = 0, slope = 0;  // slope: <F, minus the gradient by F>
 
-    explicit Weights(const ScoredRows& rows)
-        : r_(rows), E_(rows.n * rows.n_classes), sum_(rows.n), scale_(rows.n), own_(rows.n),
-          h_(block), hs_(rows.n), up_(rows.n_classes), tilt_(rows.n_classes) {
-        std::copy(rows.weight, rows.weight + rows.n, own_.begin());
+    // H: t hypotheses by columns
+    Weights(const ScoredRows& rows, const std::int8_t* H, std::size_t t)
+        : r_(rows), H_(H), E_(rows.n * rows.n_classes), sum_(rows.n), scale_(rows.n),
+          own_(rows.weight, rows.weight + rows.n), hs_(rows.n), up_(rows.n_classes),
+          tilt_(rows.n_classes), minus_(rows.n_classes) {
+        if (!rows.exponential)
+            for (std::size_t j = 0; j < t; ++j)
+                for (std::size_t c = 0; c < rows.n_classes; ++c) plus_.push_back(plus(j, c));
     }
 
     // From the scores F, without what rounding has piled up.
@@ -136,35 +172,30 @@ class Weights {
         slope /= total_;
     }
 
-    // Minus the gradient by the class vector of h, after the last move: both in one pass over
+    // Minus the gradient by the class vector of h_j, after the last move: both in one pass over
     // blocks of rows that stay in the cache, which takes half as long as two passes over all.
-    void gradient(const std::int8_t* h, double* g) {
+    void gradient(std::size_t j, double* g) {
         const std::size_t n = r_.n, C = r_.n_classes;
-        std::vector<Dot> minus(C);
+        std::fill(minus_.begin(), minus_.end(), Dot());
         if (moved_ && r_.exponential) total_ = 0;
         for (std::size_t i = 0; i < n; i += block) {
             const std::size_t m = std::min(block, n - i);
             if (moved_) move(i, m);
-            widen(h + i, h_.data(), m);
-            multiply(h_.data(), &scale_[i], hs_.data(), m);
-            for (std::size_t c = 0; c < C; ++c) add_dot(hs_.data(), &E_[c * n + i], m, minus[c]);
+            multiply(H_ + j * n + i, &scale_[i], hs_.data(), m);
+            by_fours(C, [&](std::size_t c, auto K) {
+                add_dots<K>(hs_.data(), &E_[c * n + i], n, m, &minus_[c]);
+            });
         }
         moved_ = nullptr;
         for (std::size_t c = 0; c < C; ++c) {
-            Dot plus;
-            const std::size_t last = r_.start[c + 1];
-            for (std::size_t i = r_.start[c]; i < last; i += block) {
-                const std::size_t m = std::min(block, last - i);
-                widen(h + i, h_.data(), m);
-                add_dot(h_.data(), &own_[i], m, plus);
-            }
-            g[c] = (plus.value() - minus[c].value()) / total_;
+            const double own = r_.exponential ? plus(j, c) : plus_[j * C + c];
+            g[c] = (own - minus_[c].value()) / total_;
         }
     }
 
-    // The scores move by h step, when the next gradient is asked for.
-    void move(const std::int8_t* h, const double* step) {
-        moved_ = h;
+    // The scores move by h_j step, when the next gradient is asked for.
+    void move(std::size_t j, const double* step) {
+        moved_ = H_ + j * r_.n;
         for (std::size_t c = 0; c < r_.n_classes; ++c) {
             up_[c] = std::cosh(step[c]);
             tilt_[c] = std::sinh(step[c]);
@@ -200,28 +231,38 @@ class Weights {
 
   private:
     ScoredRows r_;
+    const std::int8_t* H_;
     // Class c of row i has the dual weight scale[i] E[c, i] / total; own[i] is the sum of a row.
-    std::vector<double> E_, sum_, scale_, own_, h_, hs_;
+    std::vector<double> E_, sum_, scale_, own_, hs_;
     double total_ = 1;
     const std::int8_t* moved_ = nullptr;  // the hypothesis of a move that is still to be made
     std::vector<double> up_, tilt_;
-    static constexpr std::size_t block = 2048;  // rows, a multiple of eight
+    std::vector<Dot> minus_;
+    std::vector<double> plus_;                 // of all j and c, where own never changes
+    static constexpr std::size_t block = 512;  // rows, a multiple of eight
 
     bool owns(std::size_t c, std::size_t i) const {
         return std::int64_t(i) >= r_.start[c] && std::int64_t(i) < r_.start[c + 1];
     }
     bool out(std::size_t c, std::size_t i) const { return r_.exponential && owns(c, i); }
 
+    // The own weights of class c times h_j.
+    double plus(std::size_t j, std::size_t c) {
+        const std::size_t first = r_.start[c], count = r_.start[c + 1] - first;
+        widen(H_ + j * r_.n + first, hs_.data(), count);
+        return dot(hs_.data(), own_.data() + first, count);
+    }
+
     // The rows from `first` on make the last move.
     void move(std::size_t first, std::size_t m) {
-        widen(moved_ + first, h_.data(), m);
         std::fill_n(&sum_[first], m, 0.0);
-        for (std::size_t c = 0; c < r_.n_classes; ++c) {
-            grow(up_[c], tilt_[c], h_.data(), &E_[c * r_.n + first], &sum_[first], m);
-            if (!r_.exponential) continue;
+        by_fours(r_.n_classes, [&](std::size_t c, auto K) {
+            grow<K>(&up_[c], &tilt_[c], moved_ + first, &E_[c * r_.n + first], r_.n, &sum_[first], m);
+        });
+        for (std::size_t c = 0; r_.exponential && c < r_.n_classes; ++c) {
             const std::size_t last = std::min<std::size_t>(first + m, r_.start[c + 1]);
             for (std::size_t i = std::max<std::size_t>(first, r_.start[c]); i < last; ++i)
-                scale_[i] /= up_[c] + tilt_[c] * h_[i - first];
+                scale_[i] /= up_[c] + tilt_[c] * moved_[i];
         }
         normalise(first, m);
     }
@@ -352,7 +393,7 @@ class Descent {
     Descent(const ScoredRows& rows, const std::int8_t* H, std::size_t t, Steps steps, double* F,
             double theta, double price)
         : rows_(rows), H_(H), t_(t), steps_(steps), F_(F), theta_(theta), price_(price),
-          weights_(rows), n_free_(std::min(t, steps.n_free())), moved_(t * rows.n_classes),
+          weights_(rows, H, t), n_free_(std::min(t, steps.n_free())), moved_(t * rows.n_classes),
           g_(rows.n_classes), d_(rows.n_classes), Q_(rows.n_classes * rows.n_classes) {}
 
     double run(double tol, int max_sweeps) {
@@ -378,7 +419,7 @@ class Descent {
             }
             double slope = weights_.slope - steps_.ridge(t_), free_slope = 0, free_gap = 0;
             if (n_free_) {
-                weights_.gradient(H_, g_.data());
+                weights_.gradient(0, g_.data());
                 steps_.free_parts(g_.data(), free_slope, free_gap);
                 slope -= free_slope;
             }
@@ -431,7 +472,7 @@ class Descent {
     double largest_edge() {
         edge_ = 0;
         for (std::size_t j = n_free_; j < t_; ++j) {
-            weights_.gradient(H_ + j * rows_.n, g_.data());
+            weights_.gradient(j, g_.data());
             edge_ = std::max(edge_, steps_.edge(j, g_.data()));
         }
         return edge_;
@@ -449,7 +490,7 @@ class Descent {
     }
 
     void one_step(std::size_t j, double lambda) {
-        weights_.gradient(H_ + j * rows_.n, g_.data());
+        weights_.gradient(j, g_.data());
         if (j >= n_free_) edge_ = std::max(edge_, steps_.edge(j, g_.data()));
         // Self-concordance: along a step of this range the Hessian grows by `curve`.
         double curve = damping_, range = 0;
@@ -463,7 +504,7 @@ class Descent {
         if (range < 1e-14) return;
         steps_.take(j, d_.data());
         add(1.0, d_.data(), &moved_[j * rows_.n_classes], rows_.n_classes);
-        weights_.move(H_ + j * rows_.n, d_.data());
+        weights_.move(j, d_.data());
     }
 
     // F += sum_j h_j moved_j: at the end of a sweep, four hypotheses at once and in blocks of rows
