@@ -76,20 +76,32 @@ class LocalRows:
         size: float | None = None,
     ) -> None:
         order, starts = _canonical_groups(X, y, weight)
-        self._given, self._chosen = X, order[starts]
-        self.y: NDArray[np.intp] = y[self._chosen]
         merged = np.add.reduceat(weight[order], starts)
-        total = math.fsum(merged)
-        self.weight: Vector = merged / total
+        self._settle(X, order[starts], y[order[starts]], merged, (max_bins, n_jobs), size)
+
+    def _settle(
+        self,
+        given: Vector,
+        chosen: NDArray[np.intp],
+        y: NDArray[np.intp],
+        weight: Vector,
+        settings: tuple[int | str | None, int | None],
+        size: float | None,
+    ) -> None:
+        """Rows in their order, no two of them alike."""
+        self._given, self._chosen, self._settings = given, chosen, settings
+        max_bins, n_jobs = settings
+        self.y = y
+        total = math.fsum(weight)
+        self.weight: Vector = weight / total
         # How many rows these stand for: `size`, if weights are numbers of rows, and if nothing
         # is known as many as so even weights would take.
         even = 1.0 / float(self.weight @ self.weight)
         self.size: float = max(even, total if size is None else size)
-        features = (_one_nan(x[self._chosen]) for x in map(np.ascontiguousarray, X.T))
+        features = (_one_nan(x[chosen]) for x in map(np.ascontiguousarray, given.T))
         self.binning: Binning = fit_binning(features, self.weight, max_bins)
         cells, self.groups = group_features(self._bins(), self.binning.n_bins)
         self.n_threads = effective_n_jobs(n_jobs)
-        self._settings = max_bins, n_jobs
         parts = [slice(i, i + _BLOCK) for i in range(0, len(cells), _BLOCK)]
         self.blocks = [
             Block(np.asfortranarray(cells[part]), part, self.groups, self.n_threads)
@@ -98,11 +110,11 @@ class LocalRows:
 
     def _bins(self) -> NDArray[Any]:
         """Bins of the rows, by columns; no more than a part of the features is copied."""
-        parts = [self._chosen[i : i + _PART] for i in range(0, len(self), _PART)]
-        first = self.binning.transform(self._given[parts[0]])
-        bins = np.empty((len(self), first.shape[1]), dtype=first.dtype, order="F")
-        for i, part in enumerate(parts):
-            bins[i * _PART : (i + 1) * _PART] = self.binning.transform(self._given[part])
+        shape = len(self), self._given.shape[1]
+        bins = np.empty(shape, dtype=self.binning.dtype, order="F")
+        for i in range(0, len(self), _PART):
+            part = self._chosen[i : i + _PART]
+            bins[i : i + _PART] = self.binning.transform(self._given[part])
         return bins
 
     def __len__(self) -> int:
@@ -114,11 +126,11 @@ class LocalRows:
         return _one_nan(self._given[self._chosen])
 
     def subset(self, chosen: NDArray[np.bool_]) -> LocalRows:
-        """Some of the rows, binned anew."""
-        weight = self.weight[chosen]
-        size = self.size * float(weight.sum())
-        X = self._given[self._chosen[chosen]]
-        return LocalRows(X, self.y[chosen], weight, *self._settings, size)
+        """Some of the rows, in the same order, binned anew."""
+        rows, weight = object.__new__(LocalRows), self.weight[chosen]
+        kept, size = self._chosen[chosen], self.size * float(weight.sum())
+        rows._settle(self._given, kept, self.y[chosen], weight, self._settings, size)
+        return rows
 
     @property
     def group(self) -> NDArray[np.intp]:
