@@ -20,7 +20,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController, threadpool_limits
 
 import tcboost
 from tcboost import (
@@ -121,6 +121,14 @@ def test_rows_do_not_depend_on_the_threads_of_the_linear_algebra(weighted):
             with threadpool_limits(n_threads, user_api="blas"):
                 sizes.add(TCBoostClassifier()._rows(X, y, weight).size)
         assert len(sizes) == 1
+
+
+def test_all_libraries_of_linear_algebra_are_limited():
+    found = [lib for lib in ThreadpoolController().info() if lib["user_api"] == "blas"]
+    with TCBoostClassifier._one_blas_thread():
+        limited = [lib for lib in ThreadpoolController().info() if lib["user_api"] == "blas"]
+    assert {lib["filepath"] for lib in limited} == {lib["filepath"] for lib in found} != set()
+    assert {lib["num_threads"] for lib in limited} == {1}
 
 
 @pytest.mark.parametrize("cls", [AdaBoostMO, MultiBoostMO, MultiBoostHinge, AdaBoostECC])
