@@ -58,7 +58,10 @@ TCBOOST_WIDE void add_dots(const double* x, const double* E, std::size_t stride,
 
 inline double dot(const double* a, const double* b, std::size_t n) {
     Dot sum;
-    add_dots<1>(a, b, 0, n, &sum);
+    if (n >= 8)
+        add_dots<1>(a, b, 0, n, &sum);
+    else  // the same, without a call
+        for (std::size_t i = 0; i < n; ++i) sum.s[0] += a[i] * b[i];
     return sum.value();
 }
 
