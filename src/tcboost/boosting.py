@@ -245,8 +245,10 @@ class Run:
         a = task.chooser.edges(prices, self.columns) / scale if self.columns else 0.0 * w
         shrinkage = budget.ridges(w) * w
         g = a - shrinkage
-        floor = corrector.floor(max(0.0, float(lengths(g).max(initial=0.0))))
-        floor = floor if limit > 0 else np.inf
+        r = 0.0  # with a price nobody asks
+        if budget.price == 0:
+            r = max(0.0, float(lengths(g).max(initial=0.0)))
+        floor = corrector.floor(r) if limit > 0 else np.inf
         if limit > 0 or task.oracle.exact:
             wanted = Wanted(
                 floor * scale,
@@ -264,7 +266,6 @@ class Run:
         # Rounding u to integers adds a little, where a loss is steep in proportion.
         offset -= 2.0 * dual.u.size * max(1.0, 1.0 - self._least) / scale
         bounds = priced.bounds / scale
-        self._certifier.add(float(bounds.max()), offset)
         theta = corrector.theta
         primal = self._primal = dual.loss + float((shrinkage * w).sum()) / 2.0
         if budget.intercept > 0:  # at its best
@@ -279,6 +280,8 @@ class Run:
             self._open = value - offset + budget.gain_above_price(bounds, most)
             if draft:
                 return dual, g, priced
+        else:  # with a price, a bound holds for its own theta only
+            self._certifier.add(float(bounds.max()), offset)
         gain = budget.gain(bounds, theta)
         self.certificate = self._certificate(primal, theta, offset - gain)
         if budget.price == 0:

@@ -121,7 +121,7 @@ class BallCorrective:
     ) -> bool:
         """Add the columns and re-solve, to a share of the gap that is left."""
         for column, output in zip(columns, outputs, strict=True):
-            h = output[self._order, 0]
+            h = output[:, 0].take(self._order)
             if self._codes is not None:  # the output is that of the hypothesis times the code
                 assert column.code is not None
                 h *= column.code[0]

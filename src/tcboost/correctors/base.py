@@ -39,7 +39,8 @@ class Budget:
 
     def ridges(self, w: Vector) -> Vector:
         """The ridge of each class vector, as a column."""
-        ridges = np.full((len(w), *(1,) * (w.ndim - 1)), self.ridge)
+        ridges = np.empty((len(w), *(1,) * (w.ndim - 1)))
+        ridges[:] = self.ridge
         if self.intercept > 0:
             ridges[:1] = self.intercept
         return ridges

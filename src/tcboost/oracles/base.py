@@ -67,7 +67,7 @@ class Prices:
 
     @property
     def lengths(self) -> Vector:
-        """``norm2(V^T h)`` of every h."""
+        """``norm2(V^T h)`` of every h, the constant one first."""
         raise NotImplementedError
 
     def vector(self, taken: list[Column], limit: int) -> Sequence[tuple[Hypothesis, float]]:

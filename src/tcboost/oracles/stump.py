@@ -55,23 +55,23 @@ class StumpOracle:
         feature: list[Any] = [[0]]
         cut: list[Any] = [[0]]
         missing_right: list[Any] = [[True]]
+        total = mass.sum()
         for d, n_cuts in enumerate(n_bins - 2):
             inner = np.arange(1, n_cuts + 1)
             # Where all values are missing there is no cut: that would be the constant again.
-            if 0 < masses[offset[d] + MISSING] < mass.sum():
+            if 0 < masses[offset[d] + MISSING] < total:
                 # Last of all: every value on the left, the missing ones on the right.
                 cut.append(np.append(np.repeat(inner, 2), n_cuts + 1))
                 missing_right.append(np.append(np.tile([False, True], n_cuts), True))
             else:  # a missing value in new data goes to the larger side
                 cut.append(inner)
-                missing_right.append(2 * masses[offset[d] + inner] < mass.sum())
+                missing_right.append(2 * masses[offset[d] + inner] < total)
             feature.append(np.full(len(cut[-1]), d))
         self._feature, self._cut = np.concatenate(feature), np.concatenate(cut)
         self._missing_right = np.concatenate(missing_right)
         self._binning = rows.binning
         # Where the candidates of a feature start, after the constant, and where the last end.
-        first = 1 + np.flatnonzero(np.diff(self._feature[1:], prepend=-1))
-        self.starts = np.concatenate([[0], first, [len(self)]])
+        self.starts = np.cumsum([0, *(len(c) for c in cut if len(c))])
         self._left = offset[self._feature] + self._cut
         missing = offset[self._feature] + MISSING
         self._missing_left = np.flatnonzero((masses[missing] > 0) & ~self._missing_right)
@@ -99,11 +99,14 @@ class StumpOracle:
         With classes y, and maybe a code M, it is dual weights, and V their adjoint.
         """
         sums = rows.sum(partial(Block.prefix_sums, M=M), V, *y)
-        left = sums[self._left]
+        left = sums.take(self._left, axis=0)
         left[0] = 0  # the constant has all rows on its right
         total = sums[self._last] + sums[MISSING]
-        left[self._missing_left] += sums[self._missing]
-        return StumpPrices(self, total - 2 * left)
+        if len(self._missing):
+            left[self._missing_left] += sums[self._missing]
+        left *= -2
+        left += total
+        return StumpPrices(self, left)
 
     def outputs(self, columns: Sequence[Column]) -> list[NDArray[np.int8]]:
         """From the cells of the rows, one feature at a time."""
@@ -119,8 +122,9 @@ class StumpOracle:
         d, groups = self._feature[candidate], self._rows.groups
         bins = groups.bins(d)
         right = bins > self._cut[candidate]
-        right[bins == MISSING] = self._missing_right[candidate]
-        table = np.where(right, sign, -sign).astype(np.int8)[:, None]
+        if self._missing_right[candidate]:
+            right |= bins == MISSING
+        table = np.where(right, np.int8(sign), np.int8(-sign))[:, None]
         table = table if code is None else table * code
         parts = self._rows.map(
             lambda b: table_rows(table, b.cells[:, groups.group[d]], b.n_threads)
@@ -179,13 +183,13 @@ class StumpPrices(Prices):
         lengths = self.lengths
         if taken:
             lengths = lengths.copy()
-            lengths[[c.hypotheses[0].candidate for c in taken]] = -1.0  # type: ignore[attr-defined]
+            lengths[_candidates(taken)] = -1.0
         if limit == 1:
             chosen = [int(lengths.argmax())]
         else:
             starts = self._oracle.starts
             best = np.maximum.reduceat(lengths, starts[:-1])
-            order = np.argsort(-best, kind="stable")[:limit]
+            order = (-best).argsort(kind="stable")[:limit]
             chosen = [
                 int(starts[d] + lengths[starts[d] : starts[d + 1]].argmax()) for d in order
             ]
@@ -206,9 +210,8 @@ class StumpPrices(Prices):
         return self._A[0].astype(float)
 
     def vectors(self, columns: list[Column]) -> Vector:
-        """Of earlier columns, looked up in the table."""
-        candidate, sign = _places(columns)
-        return (sign * self._A[candidate[:, 0]]).astype(float)
+        """Of earlier columns, looked up in the table; their stumps have the sign +1."""
+        return self._A[_candidates(columns)].astype(float)
 
     def edges(self, columns: list[Column]) -> NDArray[np.int64]:
         """Edges of earlier columns, looked up in the table."""
@@ -217,6 +220,11 @@ class StumpPrices(Prices):
             return sign * self._A[candidate, np.arange(self._A.shape[1])]
         codes = np.array([c.code for c in columns], dtype=np.int64)
         return sign * (codes * self._A[candidate[:, 0]]).sum(axis=1, keepdims=True)
+
+
+def _candidates(columns: list[Column]) -> list[int]:
+    """Of columns with one stump."""
+    return [c.hypotheses[0].candidate for c in columns]  # type: ignore[attr-defined]
 
 
 def _places(columns: list[Column]) -> Any:
