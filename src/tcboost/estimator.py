@@ -82,6 +82,17 @@ class _Libraries(ThreadpoolController):
 _libraries = cache(_Libraries)
 
 
+def _plain(X: Any) -> bool:
+    """Whether scikit-learn would find nothing to convert; to look for names it takes 5 ms."""
+    return type(X) is np.ndarray and X.dtype == np.float64 and X.ndim == 2
+
+
+def _labels(y: Any) -> bool:
+    """Whether these are integers, with two rows a class or more, so that nothing is odd."""
+    plain = type(y) is np.ndarray and y.dtype.kind in "iu" and y.ndim == 1
+    return plain and 2 * len(np.unique(y)) <= len(y)
+
+
 def _has_probabilities(estimator: Any) -> bool:
     """Whether the loss tells probabilities; hinges only tell on which side a row is."""
     if LOSSES[estimator.loss].log_odds is None:
@@ -191,11 +202,15 @@ class BoostingClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
     def _rows(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> LocalRows:
         """Validated data, in canonical order; sets `classes_`."""
-        X, y = validate_data(
-            self, X, y, dtype=np.float64, ensure_all_finite=False, ensure_min_samples=2
-        )
+        if _plain(X) and min(X.shape) > 1 and _labels(y) and len(X) == len(y):
+            self.n_features_in_ = X.shape[1]
+            self.__dict__.pop("feature_names_in_", None)
+        else:
+            X, y = validate_data(
+                self, X, y, dtype=np.float64, ensure_all_finite=False, ensure_min_samples=2
+            )
+            check_classification_targets(y)
         self._check_values(X)
-        check_classification_targets(y)
         if sample_weight is not None and not np.any(np.asarray(sample_weight)):
             raise ValueError("sample_weight is zero for every row")
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
@@ -587,10 +602,9 @@ class BoostingClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         """Whether there is nothing to convert or to compare, which takes 0.1 ms to find out."""
         known = vars(self)
         return (
-            type(X) is np.ndarray
-            and X.dtype == np.float64
+            _plain(X)
             and len(X) > 0
-            and X.shape[1:] == (known.get("n_features_in_"),)
+            and X.shape[1] == known.get("n_features_in_")
             and "feature_names_in_" not in known
             and "estimators_" in known
         )
