@@ -63,7 +63,8 @@ class LocalRows:
     integers, as they are without `sample_weight`).
 
     Bins are all that stumps need. The features themselves are not copied: they stay where they
-    were given, and `X` gathers them for whoever asks.
+    were given, and `X` gathers them for whoever asks. With `chosen`, y and weight are those of
+    these rows of X, which are in their order and differ.
     """
 
     def __init__(
@@ -74,34 +75,24 @@ class LocalRows:
         max_bins: int | str | None,
         n_jobs: int | None,
         size: float | None = None,
+        chosen: NDArray[np.intp] | None = None,
     ) -> None:
-        order, starts = _canonical_groups(X, y, weight)
-        merged = np.add.reduceat(weight[order], starts)
-        self._settle(X, order[starts], y[order[starts]], merged, (max_bins, n_jobs), size)
-
-    def _settle(
-        self,
-        given: Vector,
-        chosen: NDArray[np.intp],
-        y: NDArray[np.intp],
-        weight: Vector,
-        settings: tuple[int | str | None, int | None],
-        size: float | None,
-    ) -> None:
-        """Rows in their order, no two of them alike."""
-        self._given, self._chosen, self._settings = given, chosen, settings
-        max_bins, n_jobs = settings
-        self.y = y
+        if chosen is None:
+            order, starts = _canonical_groups(X, y, weight)
+            chosen, weight = order[starts], np.add.reduceat(weight[order], starts)
+            y = y[chosen]
+        self._given, self._chosen, self.y = X, chosen, y
         total = math.fsum(weight)
         self.weight: Vector = weight / total
         # How many rows these stand for: `size`, if weights are numbers of rows, and if nothing
         # is known as many as so even weights would take.
         even = 1.0 / float(self.weight @ self.weight)
         self.size: float = max(even, total if size is None else size)
-        features = (_one_nan(x[chosen]) for x in map(np.ascontiguousarray, given.T))
+        features = (_one_nan(x[chosen]) for x in map(np.ascontiguousarray, X.T))
         self.binning: Binning = fit_binning(features, self.weight, max_bins)
         cells, self.groups = group_features(self._bins(), self.binning.n_bins)
         self.n_threads = effective_n_jobs(n_jobs)
+        self._settings = max_bins, n_jobs
         parts = [slice(i, i + _BLOCK) for i in range(0, len(cells), _BLOCK)]
         self.blocks = [
             Block(np.asfortranarray(cells[part]), part, self.groups, self.n_threads)
@@ -127,10 +118,9 @@ class LocalRows:
 
     def subset(self, chosen: NDArray[np.bool_]) -> LocalRows:
         """Some of the rows, in the same order, binned anew."""
-        rows, weight = object.__new__(LocalRows), self.weight[chosen]
-        kept, size = self._chosen[chosen], self.size * float(weight.sum())
-        rows._settle(self._given, kept, self.y[chosen], weight, self._settings, size)
-        return rows
+        weight, kept = self.weight[chosen], self._chosen[chosen]
+        size = self.size * float(weight.sum())
+        return LocalRows(self._given, self.y[chosen], weight, *self._settings, size, kept)
 
     @property
     def group(self) -> NDArray[np.intp]:
