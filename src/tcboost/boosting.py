@@ -123,12 +123,8 @@ class Run:
         `draft` may leave a gap of that share of the loss, adds more columns at once and is not
         recorded.
         """
-        task, corrector, columns, history = (
-            self.task,
-            self.corrector,
-            self.columns,
-            self.history,
-        )
+        task, corrector = self.task, self.corrector
+        columns, history = self.columns, self.history
         watched, stop = len(history.edges), False
         while True:
             room = max_iter - len(columns)
@@ -183,14 +179,10 @@ class Run:
         """
         task, budget = self.task, self.corrector.budget
         prices, bounds = self._priced
-        best = (
-            prices.best_of_features(task.chooser.measure, len(task.rows.binning.cuts)) / scale
-        )
-        near = (
-            task.chooser.slope
-            * task.loss.spread(task.margin)
-            * np.sqrt(2.0 * max(0.0, self._open) + 1e-14)
-        )
+        n_features = len(task.rows.binning.cuts)
+        best = prices.best_of_features(task.chooser.measure, n_features) / scale
+        near = task.chooser.slope * task.loss.spread(task.margin)
+        near *= np.sqrt(2.0 * max(0.0, self._open) + 1e-14)
         near = np.minimum(near, 1e300)  # a feature without a stump is below that, too
         if budget.price > 0:
             return (best < budget.price - near).all(axis=1)

@@ -145,11 +145,7 @@ class BoostingClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "weak_learner": [StrOptions(_WEAK_LEARNERS), HasMethods(["fit", "predict"])],
-        "max_bins": [
-            StrOptions({"auto"}),
-            None,
-            Interval(Integral, 2, 65_535, closed="both"),
-        ],
+        "max_bins": [StrOptions({"auto"}), None, Interval(Integral, 2, 65_535, closed="both")],
         "random_state": ["random_state"],
         "n_jobs": [None, Integral],
         "verbose": ["verbose"],
@@ -548,7 +544,8 @@ class BoostingClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         ndarray of shape (n_samples,)
         """
         for scores in self.staged_decision_function(X):
-            yield self._decode(scores)
+            best = scores > 0 if scores.ndim == 1 else scores.argmax(axis=1)
+            yield self.classes_[best.astype(np.intp)]
 
     def margins(self, X: ArrayLike, y: ArrayLike) -> Vector:
         """Margins of labelled rows, as the paper plots them: for coefficients that sum to one.
@@ -612,10 +609,6 @@ class BoostingClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     def _signed(self, scores: Vector) -> Vector:
         """Two classes have one score."""
         return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
-
-    def _decode(self, scores: Vector) -> NDArray[Any]:
-        best = scores > 0 if scores.ndim == 1 else scores.argmax(axis=1)
-        return self.classes_[best.astype(np.intp)]
 
     def _stages(self) -> list[Vector]:
         """Coefficients after each round; those of a stage-wise model are never revised."""

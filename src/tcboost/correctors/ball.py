@@ -114,10 +114,7 @@ class BallCorrective:
         return gap <= self._tol
 
     def update(
-        self,
-        columns: Sequence[Column],
-        outputs: Sequence[NDArray[np.int8]],
-        dual: DualWeights,
+        self, columns: Sequence[Column], outputs: Sequence[NDArray[np.int8]], dual: DualWeights
     ) -> bool:
         """Add the columns and re-solve, to a share of the gap that is left."""
         for column, output in zip(columns, outputs, strict=True):

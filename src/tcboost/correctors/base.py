@@ -68,9 +68,9 @@ class Budget:
         """The same of ``<W, a> - ridge / 2 |W|^2 - price size(W)``, for sizes up to `most`."""
         over = np.maximum(edges - self.price, 0.0)
         linear = most * float(over.max())
-        return (
-            min(linear, float(over @ over) / (2.0 * self.ridge)) if self.ridge > 0 else linear
-        )
+        if self.ridge == 0:
+            return linear
+        return min(linear, float(over @ over) / (2.0 * self.ridge))
 
 
 class Corrector(Protocol):
@@ -115,10 +115,7 @@ class Corrector(Protocol):
         """Whether a certificate with this gap ends the run."""
 
     def update(
-        self,
-        columns: Sequence[Column],
-        outputs: Sequence[NDArray[np.int8]],
-        dual: DualWeights,
+        self, columns: Sequence[Column], outputs: Sequence[NDArray[np.int8]], dual: DualWeights
     ) -> bool:
         """Take in columns with their outputs; False if nothing can be gained from them."""
 
