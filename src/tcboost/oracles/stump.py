@@ -110,21 +110,18 @@ class StumpOracle:
 
     def outputs(self, columns: Sequence[Column]) -> list[NDArray[np.int8]]:
         """From the cells of the rows, one feature at a time."""
-        parts = (
-            [self._outputs(j, s, c.code) for j, s in c.candidates.tolist()] for c in columns
-        )
+        parts = ([self._outputs(h, c.code) for h in c.hypotheses] for c in columns)
         return [p[0] if len(p) == 1 else np.hstack(p) for p in parts]
 
-    def _outputs(
-        self, candidate: int, sign: int, code: NDArray[np.int8] | None
-    ) -> NDArray[np.int8]:
+    def _outputs(self, h: Any, code: NDArray[np.int8] | None) -> NDArray[np.int8]:
         """-1 or +1 for each row, as `Stump.predict` has them, times the code."""
-        d, groups = self._feature[candidate], self._rows.groups
+        candidate, sign, groups = h.candidate, h.sign, self._rows.groups
+        d = self._feature[candidate]
         bins = groups.bins(d)
         right = bins > self._cut[candidate]
         if self._missing_right[candidate]:
             right |= bins == MISSING
-        table = np.where(right, np.int8(sign), np.int8(-sign))[:, None]
+        table = (2 * sign * right.view(np.int8) - sign)[:, None]
         table = table if code is None else table * code
         parts = self._rows.map(
             lambda b: table_rows(table, b.cells[:, groups.group[d]], b.n_threads)
