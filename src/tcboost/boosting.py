@@ -242,13 +242,8 @@ class Run:
             r = max(0.0, float(lengths(g).max(initial=0.0)))
         floor = corrector.floor(r) if limit > 0 else np.inf
         if limit > 0 or task.oracle.exact:
-            wanted = Wanted(
-                floor * scale,
-                corrector.slack * scale,
-                self.columns,
-                max(1, limit),
-                budget.intercept > 0,
-            )
+            slack, free = corrector.slack * scale, budget.intercept > 0
+            wanted = Wanted(floor * scale, slack, self.columns, max(1, limit), free)
             priced = task.chooser.choose(prices, wanted)
         else:
             priced = Priced((), 0.0, np.array([np.inf]))
@@ -335,13 +330,8 @@ class History:
 
     def forget(self) -> None:
         """The last round is to be recorded anew."""
-        for entries in (
-            self._rounds,
-            self._inner_products,
-            self.weights,
-            self.certificates,
-            self.validation_loss,
-        ):
+        models = self._rounds, self._inner_products, self.weights, self.certificates
+        for entries in (*models, self.validation_loss):
             del entries[-1:]
 
     def arrays(self) -> dict[str, Any]:

@@ -162,18 +162,7 @@ class BallCorrective:
 
     def _descend(self, tol: float, sweeps: int = _SWEEPS) -> None:
         self.w = self.w.copy()  # the run may have kept it; the scores change in place
-        self.gap = descend(
-            self._H.matrix,
-            self._codes,
-            self._start,
-            self._weight,
-            self.w,
-            self._F,
-            self.budget.theta,
-            self.budget.price,
-            self.budget.ridge,
-            self.budget.intercept,
-            tol,
-            sweeps,
-            self._loss.name == "log-loss",
-        )
+        arrays = self._H.matrix, self._codes, self._start, self._weight, self.w, self._F
+        b, exponential = self.budget, self._loss.name == "log-loss"
+        costs = b.theta, b.price, b.ridge, b.intercept
+        self.gap = descend(*arrays, *costs, tol, sweeps, exponential)

@@ -26,13 +26,10 @@ __all__ = [
 ]
 
 
-def make_oracle(
-    weak_learner: Any, rows: LocalRows, rng: np.random.RandomState | None
-) -> Oracle:
-    """The oracle of the parameter `weak_learner`; only classifiers of others need the rng."""
+def make_oracle(weak_learner: Any, rows: LocalRows, rng: Any) -> Oracle:
+    """The oracle of the parameter `weak_learner`; a RandomState is for classifiers only."""
     if isinstance(weak_learner, str):
         if weak_learner == "product":
             return ProductOracle(rows)
         return StumpOracle(rows) if weak_learner == "stump" else LDAOracle(rows)
-    assert rng is not None
     return ClassifierOracle(rows, weak_learner, rng)

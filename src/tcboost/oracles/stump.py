@@ -212,7 +212,8 @@ class StumpPrices(Prices):
 
     def edges(self, columns: list[Column]) -> NDArray[np.int64]:
         """Edges of earlier columns, looked up in the table."""
-        candidate, sign = _places(columns)
+        pairs = np.concatenate([c.candidates for c in columns]).reshape(len(columns), -1, 2)
+        candidate, sign = pairs[..., 0], pairs[..., 1]
         if columns[0].code is None:
             return sign * self._A[candidate, np.arange(self._A.shape[1])]
         codes = np.array([c.code for c in columns], dtype=np.int64)
@@ -222,9 +223,3 @@ class StumpPrices(Prices):
 def _candidates(columns: list[Column]) -> list[int]:
     """Of columns with one stump."""
     return [c.hypotheses[0].candidate for c in columns]  # type: ignore[attr-defined]
-
-
-def _places(columns: list[Column]) -> Any:
-    """Candidates and signs, each of shape (columns, hypotheses)."""
-    pairs = np.concatenate([c.candidates for c in columns]).reshape(len(columns), -1, 2)
-    return pairs[..., 0], pairs[..., 1]
