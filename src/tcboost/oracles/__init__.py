@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from ..rows.blocks import LocalRows
 from .base import Column, Hypothesis, Oracle, Prices
 from .fitted import ClassifierOracle, Discriminant, LDAOracle
