@@ -237,7 +237,7 @@ class Run:
         a = task.chooser.edges(prices, self.columns) / scale if self.columns else 0.0 * w
         shrinkage = budget.ridges(w) * w
         g = a - shrinkage
-        r = 0.0  # with a price nobody asks
+        r = 0.0  # with a price it does not matter
         if budget.price == 0:
             r = max(0.0, float(lengths(g).max(initial=0.0)))
         floor = corrector.floor(r) if limit > 0 else np.inf
@@ -267,12 +267,11 @@ class Run:
             self._open = value - offset + budget.gain_above_price(bounds, most)
             if draft:
                 return dual, g, priced
-        else:  # with a price, a bound holds for its own theta only
-            self._certifier.add(float(bounds.max()), offset)
         gain = budget.gain(bounds, theta)
-        self.certificate = self._certificate(primal, theta, offset - gain)
         if budget.price == 0:
+            self._certifier.add(float(bounds.max()), offset)
             self._open = primal - offset + gain
+        self.certificate = self._certificate(primal, theta, offset - gain)
         return dual, g, priced
 
     def _certificate(self, loss: float, theta: float, bound: float) -> Certificate:

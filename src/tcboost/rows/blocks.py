@@ -64,7 +64,7 @@ class LocalRows:
 
     Bins are all that stumps need. The features themselves are not copied: they stay where they
     were given, and `X` gathers them for whoever asks. With `chosen`, y and weight are those of
-    these rows of X, which are in their order and differ.
+    these rows of X only, which are known to differ and to be in this order.
     """
 
     def __init__(
