@@ -71,7 +71,7 @@ class Ensemble:
         ):
             return None
         if self.w.ndim == 2:  # a class vector for each stump
-            vectors = np.array([w for _, w in active])
+            vectors = self.w[self.w.any(axis=1)]
         elif active[0][0].code is not None:
             vectors = np.array([w * c.code for c, w in active])
         else:  # a stump for each bit
