@@ -10,6 +10,7 @@ one thing. Large sets are cut to a random part.
 from __future__ import annotations
 
 from contextlib import ExitStack
+from dataclasses import replace
 from itertools import product
 from typing import Any
 from unittest import mock
@@ -18,29 +19,36 @@ import numpy as np
 import pandas as pd
 from sklearn.model_selection import train_test_split
 
+import tcboost.estimator
 import tcboost.theta
 from common import Parts, Results, alone, arguments, scores, timed_fit
 from tcboost import TCBoostClassifier
 from tcboost.paper import datasets
+from tcboost.theta import CURVES, STEPS
 
 ROWS = {"covertype": 5000, "shuttle": 5000, "mnist": 3000}
 SETS = ("iris", "svmguide2", "dna", "thyroid", *ROWS)
 STUMPS = (100, 500)
 COLUMNS = "set split method stumps error log_loss n_test active seconds"
 
-# What is changed: constants of `tcboost.theta`, or parameters of the estimator.
+# What is changed: the styles that are tried, constants of `tcboost.theta`, or parameters of the
+# estimator.
 DEFAULT = "default"
 VARIANTS: dict[str, dict[str, Any]] = {
     DEFAULT: {},
+    "steps only": {"STYLES": (STEPS,)},
+    "curves only": {"STYLES": (CURVES,)},
+    "curves of 16 bins": {"STYLES": (STEPS, replace(CURVES, max_bins=16))},
+    "curves of 64 bins": {"STYLES": (STEPS, replace(CURVES, max_bins=64))},
+    "curves: price 1, ridge 10": {"STYLES": (STEPS, replace(CURVES, price=1.0, ridge=10.0))},
+    "curves: price 0.1, ridge 100": {
+        "STYLES": (STEPS, replace(CURVES, price=0.1, ridge=100.0))
+    },
+    "steps: ridge 1": {"STYLES": (replace(STEPS, ridge=1.0), CURVES)},
     "intercept as any stump": {"_INTERCEPT": 0.0},
-    "ridge of 9 rows": {"_RIDGE": 9.0},
-    "ridge of 1 row": {"_RIDGE": 1.0},
-    "price of 1.5 rows, ridge of 9": {"_PRICE": 1.5, "_RIDGE": 9.0},
     "from level 16": {"_FIRST": 16.0},
     "500 rows to validate": {"_ENOUGH_ROWS": 500},
-    "drafts to a tenth": {"_DRAFT": 0.1},
     "255 bins": {"max_bins": 255},
-    "all ranks": {"max_bins": None},
 }
 
 
@@ -56,10 +64,11 @@ def development_parts(name: str, split: int, data_dir: str | None) -> Parts:
 def evaluate(variant: str, data: Parts, stumps: int) -> tuple[Any, ...]:
     X, X_test, y, y_test = data
     changes = VARIANTS[variant]
-    options = {k: v for k, v in changes.items() if not k.startswith("_")}
+    options = {k: v for k, v in changes.items() if k.islower() and not k.startswith("_")}
     with ExitStack() as changed:
         for name in changes.keys() - options.keys():
-            changed.enter_context(mock.patch.object(tcboost.theta, name, changes[name]))
+            module = tcboost.estimator if name == "STYLES" else tcboost.theta
+            changed.enter_context(mock.patch.object(module, name, changes[name]))
         model = TCBoostClassifier(max_iter=stumps, n_jobs=1, **options)
         model, seconds = timed_fit(model, X, y)
     active = int(model.estimator_weights_.any(axis=1).sum())

@@ -64,7 +64,7 @@ using Changed = nb::ndarray<double, nb::c_contig, nb::device::cpu>;
 
 double descend(Signs H, std::optional<Codes> codes, Offsets start, Reals weight, Changed W,
                Changed F, double theta, double price, double ridge, double free_ridge,
-               double tol, int max_sweeps, bool exponential) {
+               double tol, int max_sweeps, bool exponential, int n_threads) {
     if (start.shape(0) < 3) throw std::invalid_argument("start needs two classes or more");
     const std::size_t n = H.shape(0), t = H.shape(1), n_classes = start.shape(0) - 1;
     if (start(0) != 0 || !std::is_sorted(start.data(), start.data() + n_classes + 1))
@@ -79,7 +79,8 @@ double descend(Signs H, std::optional<Codes> codes, Offsets start, Reals weight,
         throw std::invalid_argument("codes must be columns x classes");
     if (!(theta >= 0 && price >= 0 && ridge >= 0 && free_ridge >= 0 && max_sweeps >= 0))
         throw std::invalid_argument("theta, price, ridges and max_sweeps must not be negative");
-    const tcboost::ScoredRows rows{n, n_classes, start.data(), weight.data(), exponential};
+    const tcboost::ScoredRows rows{n, n_classes, start.data(), weight.data(), exponential,
+                                   n_threads};
     double gap;
     {
         nb::gil_scoped_release release;
@@ -375,8 +376,8 @@ NB_MODULE(_core, m) {
           nb::arg("start").noconvert(), nb::arg("weight").noconvert(),
           nb::arg("W").noconvert(), nb::arg("F").noconvert(), nb::arg("theta"),
           nb::arg("price"), nb::arg("ridge"), nb::arg("free_ridge"), nb::arg("tol"),
-          nb::arg("max_sweeps"), nb::arg("exponential"),
-          "Improve the coefficients W and the scores F in place; returns the restricted gap.");
+          nb::arg("max_sweeps"), nb::arg("exponential"), nb::arg("n_threads"),
+          "Improve W and F in place; returns the restricted gap, above tol an estimate of it.");
     m.def("stump_scores", &stump_scores, nb::arg("X").noconvert(),
           nb::arg("feature").noconvert(), nb::arg("start").noconvert(),
           nb::arg("cuts").noconvert(), nb::arg("table").noconvert(), nb::arg("unit"),

@@ -4,20 +4,18 @@
 //     subject to  sum_j size(v_j) <= theta
 //
 // v_j is a class vector with its length as size, or a multiple w_j >= 0 of a code (without a
-// ridge). The first class vector may be free: of no size, with a ridge of its own. Since h = +-1,
-// a step on one hypothesis multiplies the exponentials of the scores by two factors, and all
-// hypotheses have the same block on the diagonal of the Hessian.
+// ridge). The first class vector may be free: of no size, with a ridge of its own. Since h = +-1, a step on one hypothesis multiplies the exponentials of the scores by
+// two factors, and all hypotheses have the same block on the diagonal of the Hessian.
 #pragma once
 
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
-#include <type_traits>
 #include <vector>
 
-#include "dense.hpp"
+#include "machine.hpp"
+#include "weights.hpp"
 
 namespace tcboost {
 
@@ -26,63 +24,35 @@ struct ScoredRows {
     const std::int64_t* start;  // rows are sorted by class: class c has start[c] .. start[c + 1]
     const double* weight;
     bool exponential;  // log mean exp(-margin), or else the cross-entropy
+    int n_threads;     // no result depends on it
 };
 
-// A product of vectors in eight sums side by side: fast, and the same on every machine. The parts
-// that it is given in may end anywhere but within eight.
-struct Dot {
-    double s[8] = {};
-    double value() const {
-        return ((s[0] + s[1]) + (s[2] + s[3])) + ((s[4] + s[5]) + (s[6] + s[7]));
-    }
-};
-
-// sums[c] += x . E_c for K vectors that are `stride` apart
-template <std::size_t K>
-TCBOOST_WIDE void add_dots(const double* x, const double* E, std::size_t stride, std::size_t n,
-                           Dot* sums) {
-    Pack<double> s[K][2], low, high, e;
-    std::memcpy(s, sums, sizeof s);
+// A product of vectors in 16 or 32 sums side by side: fast, and the same on every machine.
+template <class Real>
+TCBOOST_INLINE double dot_of(const Real* a, const Real* b, std::size_t n) {
+    constexpr std::size_t width = 64 / sizeof(Real);
+    Real s[2 * width] = {};
     std::size_t i = 0;
-    for (; i + 8 <= n; i += 8) {
-        load(x + i, low), load(x + i + 4, high);
-        for (std::size_t c = 0; c < K; ++c) {
-            load(E + c * stride + i, e), s[c][0] += low * e;
-            load(E + c * stride + i + 4, e), s[c][1] += high * e;
-        }
-    }
-    std::memcpy(sums, s, sizeof s);
-    for (; i < n; ++i)
-        for (std::size_t c = 0; c < K; ++c) sums[c].s[0] += x[i] * E[c * stride + i];
+    for (; i + 2 * width <= n; i += 2 * width)
+        for (std::size_t k = 0; k < 2 * width; ++k) s[k] += a[i + k] * b[i + k];
+    for (std::size_t k = 0; k < width; ++k) s[k] += s[k + width];
+    for (std::size_t k = 0; k < width / 2; ++k) s[k] += s[k + width / 2];
+    for (std::size_t k = 0; k < width / 4; ++k) s[k] += s[k + width / 4];
+    Real rest = 0;
+    for (; i < n; ++i) rest += a[i] * b[i];
+    for (std::size_t k = 0; k < width / 4; ++k) rest += s[k];
+    return double(rest);
 }
-
-inline double dot(const double* a, const double* b, std::size_t n) {
-    Dot sum;
-    if (n >= 8)
-        add_dots<1>(a, b, 0, n, &sum);
-    else  // the same, without a call
-        for (std::size_t i = 0; i < n; ++i) sum.s[0] += a[i] * b[i];
-    return sum.value();
+TCBOOST_WIDE inline double dot(const double* a, const double* b, std::size_t n) {
+    return dot_of(a, b, n);
+}
+TCBOOST_WIDE inline double dot(const float* a, const float* b, std::size_t n) {
+    return dot_of(a, b, n);
 }
 
 // y += a x
 TCBOOST_WIDE inline void add(double a, const double* x, double* y, std::size_t n) {
     for (std::size_t i = 0; i < n; ++i) y[i] += a * x[i];
-}
-
-// out = a / b
-TCBOOST_WIDE inline void divide(const double* a, const double* b, double* out, std::size_t n) {
-    for (std::size_t i = 0; i < n; ++i) out[i] = a[i] / b[i];
-}
-
-TCBOOST_WIDE inline void widen(const std::int8_t* h, double* out, std::size_t n) {
-    for (std::size_t i = 0; i < n; ++i) out[i] = h[i];
-}
-
-// out = x y
-template <class Number>
-TCBOOST_WIDE void multiply(const Number* x, const double* y, double* out, std::size_t n) {
-    for (std::size_t i = 0; i < n; ++i) out[i] = x[i] * y[i];
 }
 
 // y += sum over k < 4 of a[k * stride] x[k]
@@ -94,114 +64,134 @@ TCBOOST_WIDE inline void add4(const double* a, std::size_t stride, const double*
         y[i] += (a0 * x0[i] + a1 * x1[i]) + (a2 * x2[i] + a3 * x3[i]);
 }
 
-// E_c *= up_c + tilt_c h for K classes, each added to sum
-template <std::size_t K>
-TCBOOST_WIDE void grow(const double* up, const double* tilt, const std::int8_t* h, double* E,
-                       std::size_t stride, double* sum, std::size_t n) {
-    TCBOOST_INDEPENDENT
-    for (std::size_t i = 0; i < n; ++i) {
-        const double x = h[i];
-        double total = sum[i];
-        for (std::size_t c = 0; c < K; ++c) {
-            const double e = E[c * stride + i] * (up[c] + tilt[c] * x);
-            E[c * stride + i] = e;
-            total += e;
-        }
-        sum[i] = total;
-    }
+TCBOOST_WIDE inline void widen(const std::int8_t* h, double* out, std::size_t n) {
+    for (std::size_t i = 0; i < n; ++i) out[i] = h[i];
+}
+TCBOOST_WIDE inline void widen(const std::int8_t* h, float* out, std::size_t n) {
+    for (std::size_t i = 0; i < n; ++i) out[i] = h[i];
 }
 
-// Call work(c, K) for the classes c to c + K, four at a time: what they share is loaded once.
-template <class Work>
-void by_fours(std::size_t n_classes, Work work) {
-    std::size_t c = 0;
-    for (; c + 4 <= n_classes; c += 4) work(c, std::integral_constant<std::size_t, 4>());
-    switch (n_classes - c) {
-        case 3: return work(c, std::integral_constant<std::size_t, 3>());
-        case 2: return work(c, std::integral_constant<std::size_t, 2>());
-        case 1: return work(c, std::integral_constant<std::size_t, 1>());
-    }
+// out = a b and a / b
+TCBOOST_WIDE inline void multiply(const double* a, const double* b, double* out, std::size_t n) {
+    for (std::size_t i = 0; i < n; ++i) out[i] = a[i] * b[i];
+}
+TCBOOST_WIDE inline void multiply(const float* a, const float* b, float* out, std::size_t n) {
+    for (std::size_t i = 0; i < n; ++i) out[i] = a[i] * b[i];
+}
+TCBOOST_WIDE inline void divide(const double* a, const double* b, double* out, std::size_t n) {
+    for (std::size_t i = 0; i < n; ++i) out[i] = a[i] / b[i];
+}
+TCBOOST_WIDE inline void divide(const float* a, const float* b, float* out, std::size_t n) {
+    for (std::size_t i = 0; i < n; ++i) out[i] = a[i] / b[i];
 }
 
-// Exponentials of the scores, and what the gradient and the curvature need of them.
+// E *= h > 0 ? up : down, and add it to sum
+TCBOOST_WIDE inline void grow(double up, double down, const double* h, double* E, double* sum,
+                              std::size_t n) {
+    for (std::size_t i = 0; i < n; ++i) sum[i] += E[i] *= h[i] > 0 ? up : down;
+}
+TCBOOST_WIDE inline void grow(float up, float down, const float* h, float* E, float* sum,
+                              std::size_t n) {
+    for (std::size_t i = 0; i < n; ++i) sum[i] += E[i] *= h[i] > 0 ? up : down;
+}
+
+// Exponentials of the scores, and what the gradient and the curvature need of them. In single
+// precision, which is good for gaps of about 1e-5 and takes half as long, or in double.
+template <class Real>
 class Weights {
   public:
     double loss = 0, slope = 0;  // slope: <F, minus the gradient by F>
 
-    // H: t hypotheses by columns
-    Weights(const ScoredRows& rows, const std::int8_t* H, std::size_t t)
-        : r_(rows), H_(H), E_(rows.n * rows.n_classes), sum_(rows.n), scale_(rows.n),
-          own_(rows.weight, rows.weight + rows.n), hs_(rows.n), up_(rows.n_classes),
-          tilt_(rows.n_classes), minus_(rows.n_classes) {
-        if (!rows.exponential)
-            for (std::size_t j = 0; j < t; ++j)
-                for (std::size_t c = 0; c < rows.n_classes; ++c) plus_.push_back(plus(j, c));
-    }
+    explicit Weights(const ScoredRows& rows)
+        : r_(rows), E_(rows.n * rows.n_classes), sum_(rows.n), scale_(rows.n),
+          own_(rows.weight, rows.weight + rows.n),
+          block_(std::clamp<std::size_t>(near / sizeof(Real) / rows.n_classes / 32, 2, 64) * 32),
+          up_(rows.n_classes), down_(rows.n_classes), sums_(2 * rows.n_classes + 1) {}
 
     // From the scores F, without what rounding has piled up.
     void refresh(const double* F) {
         const std::size_t n = r_.n, C = r_.n_classes;
         std::vector<double> top(n, -INFINITY), own(n);
-        for (std::size_t c = 0; c < C; ++c)
-            for (std::size_t i = 0; i < n; ++i) {
-                if (owns(c, i)) own[i] = F[c * n + i];
-                if (!out(c, i)) top[i] = std::max(top[i], F[c * n + i]);
+        add_up(0, [&](std::size_t first, std::size_t last, double*) {
+            for (std::size_t c = 0; c < C; ++c)
+                for (std::size_t i = first; i < last; ++i) {
+                    if (owns(c, i)) own[i] = F[c * n + i];
+                    if (!out(c, i)) top[i] = std::max(top[i], F[c * n + i]);
+                }
+        });
+        double most = -INFINITY;
+        for (std::size_t i = 0; i < n; ++i) most = std::max(most, top[i] - own[i]);
+        add_up(3, [&](std::size_t first, std::size_t last, double* sums) {
+            std::vector<double> x(block_ * C), sum(block_);
+            for (; first < last; first += block_) {
+                const std::size_t m = std::min(block_, last - first);
+                std::fill_n(sum.begin(), m, 0.0);
+                for (std::size_t c = 0; c < C; ++c) {
+                    double* e = &x[c * block_];
+                    for (std::size_t i = 0; i < m; ++i)
+                        e[i] = std::min(0.0, F[c * n + first + i] - top[first + i]);
+                    exp_all(e, m);
+                    for (std::size_t i = 0; i < m; ++i) {
+                        if (out(c, first + i)) e[i] = 0;
+                        sum[i] += e[i];
+                        E_[c * n + first + i] = Real(e[i]);
+                    }
+                }
+                for (std::size_t i = 0; i < m; ++i) {
+                    const std::size_t row = first + i;
+                    double scale = r_.weight[row] / sum[i], whole = r_.weight[row];
+                    if (r_.exponential) {
+                        scale = whole / double(C - 1) * std::exp(top[row] - own[row] - most);
+                        whole = scale * sum[i];
+                    }
+                    double mean = 0;
+                    for (std::size_t c = 0; c < C; ++c)
+                        mean += x[c * block_ + i] * F[c * n + row];
+                    sums[0] += whole * own[row] - scale * mean;
+                    sums[1] += whole;
+                    sums[2] += whole * (top[row] + std::log(sum[i]) - own[row]);
+                    own_[row] = Real(whole);
+                    scale_[row] = Real(scale);
+                    sum_[row] = Real(sum[i]);
+                }
             }
-        std::fill(sum_.begin(), sum_.end(), 0.0);
-        for (std::size_t c = 0; c < C; ++c)
-            for (std::size_t i = 0; i < n; ++i)
-                sum_[i] += E_[c * n + i] = out(c, i) ? 0.0 : std::exp(F[c * n + i] - top[i]);
-        double most = 0;
-        if (r_.exponential) {
-            most = -INFINITY;
-            for (std::size_t i = 0; i < n; ++i) most = std::max(most, top[i] - own[i]);
-            for (std::size_t i = 0; i < n; ++i)
-                scale_[i] = r_.weight[i] / double(C - 1) * std::exp(top[i] - own[i] - most);
-        }
-        if (r_.exponential) total_ = 0;
-        normalise(0, n);
+        });
+        if (r_.exponential) total_ = sums_[1];
+        slope = sums_[0] / total_;
+        loss = r_.exponential ? most + std::log(total_) : sums_[2];
         moved_ = nullptr;
-        loss = most + std::log(total_);
-        if (!r_.exponential) {
-            for (std::size_t i = 0; i < n; ++i) top[i] += std::log(sum_[i]) - own[i];
-            loss = dot(r_.weight, top.data(), n);
-        }
-        slope = 0;
-        for (std::size_t c = 0; c < C; ++c) {
-            const std::size_t first = r_.start[c], count = r_.start[c + 1] - first;
-            multiply(scale_.data(), &E_[c * n], hs_.data(), n);
-            slope += dot(&own_[first], F + c * n + first, count) - dot(hs_.data(), F + c * n, n);
-        }
-        slope /= total_;
     }
 
-    // Minus the gradient by the class vector of h_j, after the last move: both in one pass over
-    // blocks of rows that stay in the cache, which takes half as long as two passes over all.
-    void gradient(std::size_t j, double* g) {
+    // Minus the gradient by the class vector of h, after the last move: both in one pass over
+    // blocks of rows that stay in the nearest cache.
+    void gradient(const std::int8_t* h, double* g) {
         const std::size_t n = r_.n, C = r_.n_classes;
-        std::fill(minus_.begin(), minus_.end(), Dot());
-        if (moved_ && r_.exponential) total_ = 0;
-        for (std::size_t i = 0; i < n; i += block) {
-            const std::size_t m = std::min(block, n - i);
-            if (moved_) move(i, m);
-            multiply(H_ + j * n + i, &scale_[i], hs_.data(), m);
-            by_fours(C, [&](std::size_t c, auto K) {
-                add_dots<K>(hs_.data(), &E_[c * n + i], n, m, &minus_[c]);
-            });
-        }
+        add_up(2 * C + 1, [&](std::size_t first, std::size_t last, double* sums) {
+            Real signs[most_rows], scaled[most_rows];
+            for (; first < last; first += block_) {
+                const std::size_t m = std::min(block_, last - first);
+                if (moved_) move(first, m, signs, sums[2 * C]);
+                widen(h + first, signs, m);
+                multiply(signs, &scale_[first], scaled, m);
+                for (std::size_t c = 0; c < C; ++c) {
+                    sums[C + c] += dot(scaled, &E_[c * n + first], m);
+                    const std::size_t from = std::max<std::size_t>(first, r_.start[c]),
+                                      to = std::min<std::size_t>(first + m, r_.start[c + 1]);
+                    if (from < to) sums[c] += dot(signs + (from - first), &own_[from], to - from);
+                }
+            }
+        });
+        if (moved_ && r_.exponential) total_ = sums_[2 * C];
         moved_ = nullptr;
-        for (std::size_t c = 0; c < C; ++c) {
-            const double own = r_.exponential ? plus(j, c) : plus_[j * C + c];
-            g[c] = (own - minus_[c].value()) / total_;
-        }
+        for (std::size_t c = 0; c < C; ++c) g[c] = (sums_[c] - sums_[C + c]) / total_;
     }
 
-    // The scores move by h_j step, when the next gradient is asked for.
-    void move(std::size_t j, const double* step) {
-        moved_ = H_ + j * r_.n;
+    // The scores move by h step, when the next gradient is asked for.
+    void move(const std::int8_t* h, const double* step) {
+        moved_ = h;
         for (std::size_t c = 0; c < r_.n_classes; ++c) {
-            up_[c] = std::cosh(step[c]);
-            tilt_[c] = std::sinh(step[c]);
+            up_[c] = Real(std::exp(step[c]));
+            down_[c] = Real(std::exp(-step[c]));
         }
     }
 
@@ -216,64 +206,77 @@ class Weights {
             Q[a * C + b] -= u;
             Q[b * C + a] -= u;
         };
-        for (std::size_t c = 0; c < C; ++c) {
-            multiply(scale_.data(), &E_[c * n], hs_.data(), n);
-            if (r_.exponential) {
-                for (std::size_t y = 0; y < C; ++y) {
-                    double u = 0;
-                    for (std::size_t i = r_.start[y]; i < std::size_t(r_.start[y + 1]); ++i)
-                        u += hs_[i];
-                    if (y != c) couple(c, y, u / total_);
+        add_up(C * C, [&](std::size_t first, std::size_t last, double* sums) {
+            Real u[most_rows];
+            for (; first < last; first += block_) {
+                const std::size_t m = std::min(block_, last - first);
+                for (std::size_t c = 0; c < C; ++c) {
+                    multiply(&scale_[first], &E_[c * n + first], u, m);
+                    if (r_.exponential) {
+                        for (std::size_t y = 0; y < C; ++y) {
+                            const std::size_t to = std::min<std::size_t>(first + m, r_.start[y + 1]);
+                            for (std::size_t i = std::max<std::size_t>(first, r_.start[y]); i < to; ++i)
+                                sums[c * C + y] += u[i - first] / total_;
+                        }
+                    } else {
+                        divide(u, &sum_[first], u, m);
+                        for (std::size_t k = 0; k < c; ++k)
+                            sums[c * C + k] += dot(u, &E_[k * n + first], m);
+                    }
                 }
-            } else {
-                divide(hs_.data(), sum_.data(), hs_.data(), n);
-                for (std::size_t k = 0; k < c; ++k) couple(c, k, dot(hs_.data(), &E_[k * n], n));
             }
-        }
+        });
+        for (std::size_t c = 0; c < C; ++c)
+            for (std::size_t k = 0; k < C; ++k)
+                if (k != c) couple(c, k, sums_[c * C + k]);
     }
 
   private:
     ScoredRows r_;
-    const std::int8_t* H_;
     // Class c of row i has the dual weight scale[i] E[c, i] / total; own[i] is the sum of a row.
-    std::vector<double> E_, sum_, scale_, own_, hs_;
+    std::vector<Real> E_, sum_, scale_, own_;
+    std::size_t block_;  // rows whose exponentials stay in the nearest cache
+    std::vector<Real> up_, down_;
+    std::vector<double> sums_, parts_;
     double total_ = 1;
     const std::int8_t* moved_ = nullptr;  // the hypothesis of a move that is still to be made
-    std::vector<double> up_, tilt_;
-    std::vector<Dot> minus_;
-    std::vector<double> plus_;                 // of all j and c, where own never changes
-    static constexpr std::size_t block = 512;  // rows, a multiple of eight
+    static constexpr std::size_t near = 1 << 14;         // bytes
+    static constexpr std::size_t most_rows = 2048;       // of a block
+    static constexpr std::size_t chunk_rows = 1 << 14;   // of a task
+    static constexpr std::size_t for_threads = 1 << 18;  // exponentials: fewer are not worth one
 
     bool owns(std::size_t c, std::size_t i) const {
         return std::int64_t(i) >= r_.start[c] && std::int64_t(i) < r_.start[c + 1];
     }
     bool out(std::size_t c, std::size_t i) const { return r_.exponential && owns(c, i); }
 
-    // The own weights of class c times h_j.
-    double plus(std::size_t j, std::size_t c) {
-        const std::size_t first = r_.start[c], count = r_.start[c + 1] - first;
-        widen(H_ + j * r_.n + first, hs_.data(), count);
-        return dot(hs_.data(), own_.data() + first, count);
+    // Into sums_: `width` sums of what work(first, last, sums) adds up for the rows of a chunk.
+    template <class Work>
+    void add_up(std::size_t width, Work work) {
+        const std::size_t n = r_.n, chunks = (n + chunk_rows - 1) / chunk_rows;
+        parts_.assign(chunks * width, 0.0);
+        parallel_for(chunks, n * r_.n_classes < for_threads ? 1 : r_.n_threads, [&](std::size_t k) {
+            work(k * chunk_rows, std::min(n, (k + 1) * chunk_rows), parts_.data() + k * width);
+        });
+        sums_.assign(width, 0.0);
+        for (std::size_t k = 0; k < chunks; ++k)
+            for (std::size_t j = 0; j < width; ++j) sums_[j] += parts_[k * width + j];
     }
 
-    // The rows from `first` on make the last move.
-    void move(std::size_t first, std::size_t m) {
-        std::fill_n(&sum_[first], m, 0.0);
-        by_fours(r_.n_classes, [&](std::size_t c, auto K) {
-            grow<K>(&up_[c], &tilt_[c], moved_ + first, &E_[c * r_.n + first], r_.n, &sum_[first], m);
-        });
-        for (std::size_t c = 0; r_.exponential && c < r_.n_classes; ++c) {
+    // The rows from `first` on make the last move; `total` gets the sum of their weights.
+    void move(std::size_t first, std::size_t m, Real* h, double& total) {
+        widen(moved_ + first, h, m);
+        std::fill_n(&sum_[first], m, Real(0));
+        for (std::size_t c = 0; c < r_.n_classes; ++c) {
+            grow(up_[c], down_[c], h, &E_[c * r_.n + first], &sum_[first], m);
+            if (!r_.exponential) continue;
             const std::size_t last = std::min<std::size_t>(first + m, r_.start[c + 1]);
             for (std::size_t i = std::max<std::size_t>(first, r_.start[c]); i < last; ++i)
-                scale_[i] /= up_[c] + tilt_[c] * moved_[i];
+                scale_[i] /= h[i - first] > 0 ? up_[c] : down_[c];
         }
-        normalise(first, m);
-    }
-
-    void normalise(std::size_t first, std::size_t m) {
         if (r_.exponential) {
             multiply(&scale_[first], &sum_[first], &own_[first], m);
-            for (std::size_t i = first; i < first + m; ++i) total_ += own_[i];
+            for (std::size_t i = first; i < first + m; ++i) total += own_[i];
         } else {
             divide(&own_[first], &sum_[first], &scale_[first], m);
         }
@@ -390,17 +393,17 @@ class CodeSteps {
 };
 
 // H is n x t by columns, F is C x n by rows; W (inside steps) and F are changed together.
-template <class Steps>
+template <class Steps, class Real>
 class Descent {
   public:
     Descent(const ScoredRows& rows, const std::int8_t* H, std::size_t t, Steps steps, double* F,
             double theta, double price)
         : rows_(rows), H_(H), t_(t), steps_(steps), F_(F), theta_(theta), price_(price),
-          weights_(rows, H, t), n_free_(std::min(t, steps.n_free())), moved_(t * rows.n_classes),
+          weights_(rows), n_free_(std::min(t, steps.n_free())), moved_(t * rows.n_classes),
           g_(rows.n_classes), d_(rows.n_classes), Q_(rows.n_classes * rows.n_classes) {}
 
     double run(double tol, int max_sweeps) {
-        double gap = INFINITY, last_value = INFINITY, size = used();
+        double gap, last_value = INFINITY, size = used();
         bool spent = size > theta_ * (1 - 1e-9);
         std::vector<double> last_F, last_W;
         int sweep = 0;
@@ -422,7 +425,7 @@ class Descent {
             }
             double slope = weights_.slope - steps_.ridge(t_), free_slope = 0, free_gap = 0;
             if (n_free_) {
-                weights_.gradient(0, g_.data());
+                weights_.gradient(H_, g_.data());
                 steps_.free_parts(g_.data(), free_slope, free_gap);
                 slope -= free_slope;
             }
@@ -432,10 +435,9 @@ class Descent {
                        free_gap;
             };
             // Edges met in a sweep are a little old: they tell when to look at all of them.
-            if (sweep == max_sweeps || gap_at(edge_) <= tol) {
-                gap = gap_at(largest_edge());
-                if (gap <= tol || sweep == max_sweeps) break;
-            }
+            gap = gap_at(edge_);
+            if (gap <= tol || (sweep == max_sweeps && std::isinf(gap))) gap = gap_at(largest_edge());
+            if (gap <= tol || sweep == max_sweeps) break;
             // The multiplier of the budget: the edge that the coefficients have on average.
             const double lambda = spent ? std::max(price_, slope / theta_) : price_;
             one_sweep(lambda, sweep % 2 == 0);
@@ -456,8 +458,8 @@ class Descent {
     std::size_t t_;
     Steps steps_;
     double* F_;
-    double theta_, price_, damping_ = 1, edge_ = INFINITY;
-    Weights weights_;
+    double theta_, price_, damping_ = 1, edge_ = INFINITY, drift_ = 0;
+    Weights<Real> weights_;
     std::size_t n_free_;
     std::vector<double> moved_, g_, d_, Q_;  // moved: the steps since F was last brought up
 
@@ -475,7 +477,7 @@ class Descent {
     double largest_edge() {
         edge_ = 0;
         for (std::size_t j = n_free_; j < t_; ++j) {
-            weights_.gradient(j, g_.data());
+            weights_.gradient(H_ + j * rows_.n, g_.data());
             edge_ = std::max(edge_, steps_.edge(j, g_.data()));
         }
         return edge_;
@@ -493,13 +495,14 @@ class Descent {
     }
 
     void one_step(std::size_t j, double lambda) {
-        weights_.gradient(j, g_.data());
+        weights_.gradient(H_ + j * rows_.n, g_.data());
         if (j >= n_free_) edge_ = std::max(edge_, steps_.edge(j, g_.data()));
         // Self-concordance: along a step of this range the Hessian grows by `curve`.
         double curve = damping_, range = 0;
+        auto ends = std::make_pair(d_.begin(), d_.begin());
         for (int look = 0; look < 2; ++look) {
             steps_.solve(j, g_.data(), Q_.data(), curve, lambda, d_.data());
-            const auto ends = std::minmax_element(d_.begin(), d_.end());
+            ends = std::minmax_element(d_.begin(), d_.end());
             range = *ends.second - *ends.first;
             if (range < 0.05) break;
             curve = damping_ * 2 * (std::expm1(range) - range) / (range * range);
@@ -507,7 +510,12 @@ class Descent {
         if (range < 1e-14) return;
         steps_.take(j, d_.data());
         add(1.0, d_.data(), &moved_[j * rows_.n_classes], rows_.n_classes);
-        weights_.move(j, d_.data());
+        weights_.move(H_ + j * rows_.n, d_.data());
+        drift_ += std::max(std::abs(*ends.first), std::abs(*ends.second));
+        if (drift_ > far) {
+            bring_up_scores();
+            weights_.refresh(F_);
+        }
     }
 
     // F += sum_j h_j moved_j: at the end of a sweep, four hypotheses at once and in blocks of rows
@@ -518,28 +526,37 @@ class Descent {
         std::vector<std::size_t> steps;
         for (std::size_t j = 0; j < t_; ++j)
             if (dot(&moved_[j * C], &moved_[j * C], C) > 0) steps.push_back(j);
-        std::vector<double> h(4 * block), a(4 * C);
-        const double* x[4] = {&h[0], &h[block], &h[2 * block], &h[3 * block]};
-        for (std::size_t i = 0; i < n; i += block) {
-            const std::size_t count = std::min(block, n - i);
-            for (std::size_t k = 0; k < steps.size(); k += 4) {
+        const std::size_t blocks = (n + block - 1) / block;
+        const std::size_t work = n * C * steps.size();
+        parallel_for(blocks, work < (1 << 20) ? 1 : rows_.n_threads, [&](std::size_t k) {
+            const std::size_t i = k * block, count = std::min(block, n - i);
+            double h[4 * block];
+            std::vector<double> a(4 * C);
+            const double* x[4] = {h, h + block, h + 2 * block, h + 3 * block};
+            std::fill_n(h, 4 * block, 0.0);
+            for (std::size_t s = 0; s < steps.size(); s += 4) {
                 std::fill(a.begin(), a.end(), 0.0);
-                for (std::size_t q = 0; q < std::min<std::size_t>(4, steps.size() - k); ++q) {
-                    const std::size_t j = steps[k + q];
-                    widen(H_ + j * n + i, &h[q * block], count);
+                for (std::size_t q = 0; q < std::min<std::size_t>(4, steps.size() - s); ++q) {
+                    const std::size_t j = steps[s + q];
+                    widen(H_ + j * n + i, h + q * block, count);
                     std::copy_n(&moved_[j * C], C, &a[q * C]);
                 }
                 for (std::size_t c = 0; c < C; ++c) add4(&a[c], C, x, F_ + c * n + i, count);
             }
-        }
+        });
         std::fill(moved_.begin(), moved_.end(), 0.0);
+        drift_ = 0;
     }
+    // Scores may drift as far before the exponentials must be made anew.
+    static constexpr double far = sizeof(Real) == 4 ? 30 : 300;
 };
 
 template <class Steps>
 double descend(const ScoredRows& rows, const std::int8_t* H, std::size_t t, Steps steps, double* F,
                double theta, double price, double tol, int max_sweeps) {
-    return Descent<Steps>(rows, H, t, steps, F, theta, price).run(tol, max_sweeps);
+    if (tol >= 1e-4)
+        return Descent<Steps, float>(rows, H, t, steps, F, theta, price).run(tol, max_sweeps);
+    return Descent<Steps, double>(rows, H, t, steps, F, theta, price).run(tol, max_sweeps);
 }
 
 }  // namespace tcboost

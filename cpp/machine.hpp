@@ -17,14 +17,6 @@
 #else
 #define TCBOOST_WIDE
 #endif
-// Before a loop whose rounds have nothing to do with each other.
-#if defined(_MSC_VER)
-#define TCBOOST_INDEPENDENT __pragma(loop(ivdep))
-#elif defined(__clang__)
-#define TCBOOST_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
-#else
-#define TCBOOST_INDEPENDENT _Pragma("GCC ivdep")
-#endif
 #if defined(_MSC_VER)
 #define TCBOOST_RESTRICT __restrict
 #define TCBOOST_INLINE __forceinline

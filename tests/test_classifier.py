@@ -304,9 +304,7 @@ def test_verbose_prints_rounds(capsys):
     assert capsys.readouterr().out == ""
     model = TCBoostClassifier(max_iter=5, verbose=1).fit(*IRIS)
     lines = capsys.readouterr().out.splitlines()
-    assert [line.startswith("level") for line in lines].count(True) == len(
-        model.theta_choice_.thetas
-    )
+    assert [", level" in line for line in lines].count(True) == len(model.theta_choice_.thetas)
 
 
 def spoiled(value):
@@ -530,7 +528,8 @@ def test_rows_of_next_to_no_weight_are_next_to_nothing():
     model = TCBoostClassifier().fit(
         np.r_[X, noise], np.r_[y, rng.integers(3, size=300)], weight
     )
-    assert model.theta_ == pytest.approx(TCBoostClassifier().fit(X, y).theta_, rel=0.6)
+    without = TCBoostClassifier().fit(X, y)
+    assert_allclose(model.predict_proba(X), without.predict_proba(X), atol=0.1)
 
 
 def test_weights_of_classes_make_no_rows():

@@ -9,7 +9,7 @@ from sklearn.metrics import log_loss
 
 from tcboost import MultiBoostECC, TCBoostClassifier
 from tcboost.rows.blocks import LocalRows
-from tcboost.theta import best_scale, choose_level, content_folds, price_at
+from tcboost.theta import CURVES, STEPS, Style, best_scale, choose_level, content_folds
 
 
 def rows_of(X, y):
@@ -57,7 +57,10 @@ def test_the_choice_has_about_the_lowest_out_of_fold_loss():
     choice = model.theta_choice_
     assert choice.validation_loss[choice.best] <= 1.02 * choice.validation_loss.min()
     assert choice.levels[choice.best] > 1  # noise is not worth its price
-    assert (np.diff(choice.thetas) < 0).all()  # a higher price, a smaller budget
+    for style in (STEPS, CURVES):
+        tried = [s is style for s in choice.styles]
+        assert any(tried)
+        assert (np.diff(choice.thetas[tried]) < 0).all()  # a higher price, a smaller budget
     assert (choice.n_active > 0).all()
     assert model.probability_scale_ == choice.scale
 
@@ -65,21 +68,23 @@ def test_the_choice_has_about_the_lowest_out_of_fold_loss():
 class Told:
     """In the place of a run: its scores make the loss that a table has for the level."""
 
-    def __init__(self, rows, losses, seen):
+    def __init__(self, rows, style, seen):
         self.task, self.corrector, self.columns, self.w = self, self, [], np.zeros((0, 2))
-        self.rows, self.theta, self.losses, self.seen = rows, 1.0, losses, seen
+        self.rows, self.theta, self.style, self.seen = rows, 1.0, style, seen
         self.margin = self
 
     def set_budget(self, budget):
-        self.level = budget.price * self.rows.size / price_at(1.0, 1.0).price
-        self.seen.append(round(float(np.log2(self.level))))
+        level = budget.price * self.rows.size / self.style.budget(1.0, 1.0).price
+        self.tried = self.style.name, round(float(np.log2(level)))
+        self.seen.append(self.tried)
 
     def boost(self, max_iter, draft):
         assert draft > 0
 
 
-# Losses by log2 of the level; then the levels to be tried, from 4 on, and the one to be taken.
-CURVES = {
+# Losses of steps by log2 of the level; then the levels to be tried, from 4 on, and the one to
+# be taken.
+WALKS = {
     "falls, then rises": ({2: 5.0, 1: 4.0, 0: 3.0, -1: 3.5}, [2, 1, 0, -1], 0),
     "hardly falls": ({2: 5.0, 1: 4.99, 3: 6.0}, [2, 1, 3], 2),
     "rises": ({2: 5.0, 1: 6.0, 3: 4.0, 4: 4.0, 5: 4.1}, [2, 1, 3, 4, 5], 4),
@@ -91,21 +96,49 @@ CURVES = {
 }
 
 
-@pytest.mark.parametrize("curve", CURVES)
-def test_levels_are_tried_downwards_and_else_upwards(curve, monkeypatch):
-    losses, tried, best = CURVES[curve]
+def choice_by(losses, monkeypatch, **options):
+    """The levels tried, in their order, and the choice, by losses of style and level."""
     rng, seen = np.random.default_rng(0), []
     rows = rows_of(rng.normal(size=(6000, 2)), np.arange(6000) % 2)  # one fold will do
-    monkeypatch.setattr(
-        "tcboost.theta.scores_of", lambda run, X: np.full((len(X), 2), run.level)
+    monkeypatch.setattr("tcboost.theta.scores_of", lambda run, X: np.zeros((len(X), 2)))
+    monkeypatch.setattr("tcboost.theta.best_scale", lambda *_: (1.0, losses[seen[-1]]))
+    choice = choose_level(
+        rows, 2, lambda part, style: Told(part, style, seen), Style.budget, 10, **options
     )
-    monkeypatch.setattr(
-        "tcboost.theta.best_scale", lambda F, y, weight: (1.0, losses[round(np.log2(F[0, 0]))])
-    )
-    choice = choose_level(rows, 2, lambda part: Told(part, losses, seen), price_at, 10)
-    assert seen == tried
+    return seen, choice
+
+
+@pytest.mark.parametrize("walk", WALKS)
+def test_levels_are_tried_downwards_and_else_upwards(walk, monkeypatch):
+    losses, tried, best = WALKS[walk]
+    losses = {("steps", level): loss for level, loss in losses.items()}
+    seen, choice = choice_by(losses, monkeypatch, styles=(STEPS,))
+    assert seen == [("steps", level) for level in tried]
     assert np.log2(choice.levels).tolist() == sorted(tried)
     assert np.log2(choice.levels[choice.best]) == best
+    assert choice.first == 4.0
+
+
+# Losses of curves by log2 of the level, where the best steps have 3 at 0; the levels of curves
+# to be tried, and what is to be taken.
+STYLES = {
+    "hopeless": ({1: 3.4}, [1], "steps", 0),
+    "clearly better": ({1: 3.1, 0: 2.9, -1: 2.8, -2: 2.9}, [1, 0, -1, -2], "curves", -1),
+    "hardly better": ({1: 2.98, 0: 3.0, 2: 3.1}, [1, 0, 2], "steps", 0),
+}
+
+
+@pytest.mark.parametrize("case", STYLES)
+def test_a_style_starts_near_the_best_level_and_must_be_clearly_better(case, monkeypatch):
+    curves, tried, style, best = STYLES[case]
+    losses = {("steps", k): loss for k, loss in {2: 5.0, 1: 4.0, 0: 3.0, -1: 3.5}.items()}
+    losses |= {("curves", k): loss for k, loss in curves.items()}
+    seen, choice = choice_by(losses, monkeypatch)
+    assert seen[4:] == [("curves", level) for level in tried]
+    assert choice.styles[choice.best].name == style
+    assert np.log2(choice.levels[choice.best]) == best
+    assert choice.first == (4.0 if style == "steps" else 2.0)
+    assert choice.validation_loss[choice.best] == losses[style, best]
 
 
 def test_the_fit_goes_down_to_the_level_of_the_choice():
@@ -113,9 +146,10 @@ def test_the_fit_goes_down_to_the_level_of_the_choice():
     X, y = load_iris(return_X_y=True)
     model = TCBoostClassifier(tol=1e-5).fit(X, y)
     choice = model.theta_choice_
-    level = choice.levels[choice.best]
-    budget = price_at(level, len(y))
-    run = model._start(rows_of(X, y), 0, budget, 1e-5).boost(500)
+    level, style = choice.levels[choice.best], choice.styles[choice.best]
+    budget = style.budget(level, len(y))
+    rows = rows_of(X, y).coarser(style.max_bins)
+    run = model._start(rows, 0, budget, 1e-5).boost(500)
     value = [c.primal + budget.price * c.theta for c in (model.certificate_, run.certificate)]
     assert value[0] == pytest.approx(value[1], abs=2e-5)
     assert model.estimators_[0].hypotheses[0].threshold == -np.inf

@@ -33,8 +33,9 @@ def descend(
     tol: float,
     max_sweeps: int,
     exponential: bool,
+    n_threads: int,
 ) -> float:
-    """Improve the coefficients W and the scores F in place; returns the restricted gap."""
+    """Improve W and F in place; returns the restricted gap, above tol an estimate of it."""
 
 def stump_scores(
     X: NDArray[np.float64],

@@ -26,8 +26,10 @@ class TCBoostClassifier(BoostingClassifier):
 
     By default theta is not given but follows from a price r for each unit of the sum, which is
     the same problem: r is the multiplier of the theta that is then in use. Price and ridge are
-    worth so many rows, how many is chosen by cross validation. The class vector of the constant
-    hypothesis is then free: it has no price and a thousandth of the ridge.
+    worth so many rows, how many is chosen by cross validation, in two styles: steps, few and
+    anywhere, for as much price as ridge, and curves, many small steps between 32 quantiles, for
+    a ridge a hundred times the price. The class vector of the constant hypothesis is then free:
+    it has no price and a thousandth of the ridge.
 
     Parameters
     ----------
@@ -46,11 +48,12 @@ class TCBoostClassifier(BoostingClassifier):
     weak_learner : "stump"
         Only stumps can be searched exactly; see `MultiBoostECC` for other weak learners.
     max_bins : int, "auto" or None, default=1023
-        Bins of a feature. None is exact, "auto" exact up to 65,535 distinct values.
+        Bins of a feature, at the most. None is exact, "auto" exact up to 65,535 distinct
+        values. Curves have 32.
     ridge : float or "auto", default="auto"
         Weight of the squares of the class vectors, which spreads the budget over stumps that
-        say about the same; for ``coding="vector"`` only. "auto" is as much as the price, or
-        none where there is no price.
+        say about the same; for ``coding="vector"`` only. "auto" goes with the price, and is
+        none where there is no price. With a number there are no curves.
     tol : float, default=1e-3
         Stop when the certificate proves the training loss this close to optimal.
     random_state : int, RandomState instance or None, default=None
@@ -58,7 +61,7 @@ class TCBoostClassifier(BoostingClassifier):
     n_jobs : int or None, default=None
         Threads; None means all cores. The model does not depend on it.
     verbose : int, default=0
-        1 prints the levels or budgets tried, the first rounds and every tenth, 2 every round.
+        1 prints what is tried for theta, the first rounds and every tenth, 2 every round.
     warm_start : bool, default=False
         Whether `fit` goes on from the last one, to a larger `max_iter`; needs a number `theta`.
     early_stopping : bool, default=False

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from copy import copy
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from importlib.machinery import EXTENSION_SUFFIXES
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -52,12 +52,13 @@ from .oracles import Column, Stump, make_oracle
 from .rows.blocks import LocalRows, effective_n_jobs
 from .theta import (
     PAPER_SEARCH,
+    STYLES,
     Choice,
     Search,
+    Style,
     approach,
     choose_level,
     choose_theta,
-    price_at,
     stagewise,
 )
 
@@ -309,10 +310,11 @@ class BoostingClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         elif theta == "auto" and self.loss == "multinomial":
             choice = self.theta_choice_ = self._choose_level(rows, seed)
             self.probability_scale_ = choice.scale
-            level = float(choice.levels[choice.best])
-            first = self._priced(level, rows.size)
+            style = choice.styles[choice.best]
+            rows = rows.coarser(style.max_bins)
+            first = self._priced(style, choice.first, rows.size)
             run = self._start(rows, seed, first, self.tol, self.verbose, held_out)
-            return approach(run, level, self._priced, self.max_iter)
+            return approach(run, choice, partial(self._priced, style), self.max_iter)
         elif isinstance(theta, str):
             search = PAPER_SEARCH if theta == "cv" else Search()
             choice = self.theta_choice_ = self._choose_theta(rows, seed, search)
@@ -335,19 +337,21 @@ class BoostingClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         return choose_theta(rows, n_classes, start, self.max_iter, search, self.verbose)
 
     def _choose_level(self, rows: LocalRows, seed: int) -> Choice:
-        def start(part: LocalRows) -> Run:
-            return self._start(part, seed, self._priced(1.0, part.size), self.tol)
+        def start(part: LocalRows, style: Style) -> Run:
+            return self._start(part, seed, self._priced(style, 1.0, part.size), self.tol)
 
-        n_classes = len(self.classes_)
-        return choose_level(rows, n_classes, start, self._priced, self.max_iter, self.verbose)
+        free = self.coding == "vector" and isinstance(self.ridge, str)
+        styles = STYLES if free else STYLES[:1]
+        n_classes, priced = len(self.classes_), self._priced
+        return choose_level(rows, n_classes, start, priced, self.max_iter, styles, self.verbose)
 
     def _budget(self, theta: float) -> Budget:
         """Without a ridge unless one is asked for."""
         return Budget(theta, ridge=0.0 if isinstance(self.ridge, str) else float(self.ridge))
 
-    def _priced(self, level: float, n_rows: float) -> Budget:
+    def _priced(self, style: Style, level: float, n_rows: float) -> Budget:
         """With its ridge, another one, or none for coefficients that are no vectors."""
-        budget = price_at(level, n_rows)
+        budget = style.budget(level, n_rows)
         if self.coding != "vector":
             return replace(budget, ridge=0.0, intercept=0.0)
         return budget if isinstance(self.ridge, str) else replace(budget, ridge=self.ridge)
@@ -369,7 +373,9 @@ class BoostingClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         if vector or self.loss == "multinomial":
             if not isinstance(task.loss, ScoreLoss):
                 raise ValueError(f"loss={self.loss!r} needs coding='learned' or 'random'")
-            corrector = BallCorrective(margin, y, weight, task.loss, not vector, budget, tol)
+            corrector = BallCorrective(
+                margin, y, weight, task.loss, not vector, budget, tol, rows.n_threads
+            )
         elif isinstance(task.loss, SmoothLoss):
             corrector = TotallyCorrective(
                 margin, y, weight, budget.theta, tol, task.loss, rows.n_threads

@@ -21,11 +21,11 @@ Validate = Callable[[float], tuple[Vector, float]]
 
 _PATIENCE = 2  # budgets without a better validation loss before the path ends
 
-# Price and ridge of level one, in rows; the first and the lowest level to try; the rows to
-# validate them on, and the gap that is good enough for that, as a share of the loss.
-_PRICE, _RIDGE, _INTERCEPT = 3.0, 3.0, 1e-3
+# The first and the lowest level of a price to try; the rows to validate them on, and the gap
+# that is good enough for that, as a share of the loss.
 _FIRST, _LAST = 4.0, 2.0**-10
-_CLEARLY = 0.01  # a lower level must be better by that
+_CLEARLY = 0.01  # a lower level, or another style, must be better by that
+_FURTHER, _HOPELESS = 2.0, 1.1  # the first level of another style; how much worse ends it
 _FEW, _REPEATED = 50, 5  # fewer different rows, each as often or more: no level is tried
 _ENOUGH_ROWS = 1000
 _DRAFT = 0.3
@@ -67,11 +67,31 @@ PAPER_SEARCH = Search(  # Sec. IV
 
 
 @dataclass(frozen=True)
+class Style:
+    """What a model with a price is like: the price and the ridge of level one, in rows."""
+
+    name: str
+    price: float
+    ridge: float
+    max_bins: int
+
+    def budget(self, level: float, n_rows: float) -> Budget:
+        """A hypothesis stays out while its edge is worth less than so many rows."""
+        price, ridge = level * self.price / n_rows, level * self.ridge / n_rows
+        return Budget(price=price, ridge=ridge, intercept=_INTERCEPT * ridge)
+
+
+# A few steps, anywhere; or many small ones, which makes curves of them.
+STYLES = STEPS, CURVES = Style("steps", 3.0, 3.0, 65_535), Style("curves", 0.3, 30.0, 32)
+_INTERCEPT = 1e-3  # its share of the ridge
+
+
+@dataclass(frozen=True)
 class Choice:
     """The budgets tried, what validation said of them, and the one taken.
 
-    With a price instead of a budget: the `levels` of the price tried, each with the budget that
-    was used at it.
+    With a price instead of a budget: the `levels` of the price tried, in which `styles`, each
+    with the budget that was used at it, and the `first` level of the style taken.
     """
 
     thetas: Vector
@@ -81,6 +101,8 @@ class Choice:
     scales: Vector
     best: int
     levels: Vector = field(default_factory=lambda: np.empty(0))
+    styles: tuple[Style, ...] = ()
+    first: float = np.nan
 
     @property
     def theta(self) -> float:
@@ -143,74 +165,93 @@ def walk(rows: LocalRows, validate: Validate, search: Search, verbose: int = 0) 
     return Choice(thetas, losses_, errors, actives, scales, best)
 
 
-def price_at(level: float, n_rows: float) -> Budget:
-    """A price of so many rows: a hypothesis stays out while its edge is worth less."""
-    price, ridge = level * _PRICE / n_rows, level * _RIDGE / n_rows
-    return Budget(price=price, ridge=ridge, intercept=_INTERCEPT * ridge)
-
-
 def choose_level(
     rows: LocalRows,
     n_classes: int,
-    start: Callable[[LocalRows], Run],
-    budget: Callable[[float, float], Budget],
+    start: Callable[[LocalRows, Style], Run],
+    budget: Callable[[Style, float, float], Budget],
     max_iter: int,
+    styles: tuple[Style, ...] = STYLES,
     verbose: int = 0,
     n_folds: int = 5,
 ) -> Choice:
     """Cross-validate the level of the price: down while the loss falls, or else up.
 
-    Of large data a part of the folds is enough. The validation loss is that of `choose_theta`.
+    A further style starts near the best level of the one before, is given up where it starts
+    much worse, and must be clearly better. Of large data a part of the folds is enough. The
+    validation loss is that of `choose_theta`.
     """
     n_different = len(np.unique(rows.group))
     if n_different < _FEW and rows.size >= _REPEATED * n_different:
         # Few different rows, each many times: left out, they could not be foreseen, and kept,
         # they are known well enough.
         one, unknown = np.ones(1), np.full(1, np.nan)
-        return Choice(unknown, unknown, unknown, unknown, one, 0, one)
+        return Choice(unknown, unknown, unknown, unknown, one, 0, one, styles[:1], 1.0)
     fold = content_folds(rows, n_folds)
     n_tried = min(n_folds, -(-_ENOUGH_ROWS * n_folds // len(rows)))
     tried = [k for k in range(n_tried) if 0 < np.count_nonzero(fold == k) < len(rows)]
-    runs = [start(rows.subset(fold != k)) for k in tried]
+    parts = [rows.subset(fold != k) for k in tried]
     chosen = np.concatenate([np.flatnonzero(fold == k) for k in tried])
     y, weight = rows.y[chosen], rows.weight[chosen] / rows.weight[chosen].sum()
-    table: dict[float, tuple[float, ...]] = {}
+    table: dict[tuple[int, float], tuple[float, ...]] = {}
 
     def validate(level: float) -> float:
         for run in runs:
-            draft(run, budget(level, run.task.rows.size), max_iter)
+            draft(run, budget(style, level, run.task.rows.size), max_iter)
         scores = [scores_of(r, rows.X[fold == j]) for r, j in zip(runs, tried, strict=True)]
         F = np.concatenate(scores)
         scale, loss = best_scale(F, y, weight)
         error = float(weight @ (F.argmax(axis=1) != y))
         theta = float(np.mean([run.corrector.theta for run in runs]))
         active = float(np.mean([np.count_nonzero(lengths(run.w)) for run in runs]))
-        table[level] = theta, loss, error, active, scale
+        table[s, level] = theta, loss, error, active, scale
         if verbose:
-            print(f"level {level:.3g}  validation loss {loss:.4f}  error {error:.4f}")
+            name = f"{style.name}, level {level:.3g}"
+            print(f"{name}  validation loss {loss:.4f}  error {error:.4f}")
         return loss
 
-    best, least = _FIRST, validate(_FIRST)
+    first = begun = _FIRST
+    winner, least = (0, first), np.inf
+    for s, style in enumerate(styles):
+        runs = [start(part.coarser(style.max_bins), style) for part in parts]
+        level, loss = _best_level(validate, first, _HOPELESS * least)
+        if loss < (1.0 - _CLEARLY) * least:
+            winner, least, begun = (s, level), loss, first
+        first = _FURTHER * level
+    keys = sorted(table)
+    thetas, losses, errors, actives, scales = np.array([table[key] for key in keys]).T
+    levels, used = np.array([level for _, level in keys]), tuple(styles[s] for s, _ in keys)
+    best = keys.index(winner)
+    return Choice(thetas, losses, errors, actives, scales, best, levels, used, begun)
+
+
+def _best_level(
+    validate: Callable[[float], float], first: float, limit: float
+) -> tuple[float, float]:
+    """Half the level while that is clearly better, or else twice while it is no worse."""
+    best, least = first, validate(first)
+    if least > limit:
+        return best, least
+    tried = {first}
     for step, share in ((0.5, 1.0 - _CLEARLY), (2.0, 1.0)):
-        while (level := best * step) not in table and _LAST <= level <= 1.0 / _LAST:
+        while (level := best * step) not in tried and _LAST <= level <= 1.0 / _LAST:
+            tried.add(level)
             loss = validate(level)
             if loss > share * least:
                 break
             best, least = level, loss
-    levels = sorted(table)
-    thetas, losses, errors, actives, scales = np.array([table[level] for level in levels]).T
-    return Choice(thetas, losses, errors, actives, scales, levels.index(best), np.array(levels))
+    return best, least
 
 
 def approach(
-    run: Run, level: float, budget: Callable[[float, float], Budget], max_iter: int
+    run: Run, choice: Choice, budget: Callable[[float, float], Budget], max_iter: int
 ) -> Run:
-    """Lower the price to a level, as `choose_level` does.
+    """Lower the price to the level that was chosen, as `choose_level` did.
 
     What is worth a high price comes first: a run that had the low one from the start would
     spend its first columns on less, and there may be no room for many.
     """
-    higher = _FIRST
+    level, higher = float(choice.levels[choice.best]), choice.first
     while higher > level:
         draft(run, budget(higher, run.task.rows.size), max_iter)
         higher *= 0.5

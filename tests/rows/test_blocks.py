@@ -337,3 +337,21 @@ def test_blocks_know_their_threads():
 def test_the_sign_of_a_zero_is_no_content():
     X, y = np.array([[0.0], [-0.0]]), np.zeros(2, np.intp)
     assert_identical(local_rows(X, y, np.ones(2)), local_rows(X[::-1], y, np.ones(2)))
+
+
+def test_coarser_rows_are_those_of_fewer_bins():
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.normal(size=300), rng.integers(3, size=300), np.full(300, np.nan)])
+    X[rng.random(300) < 0.1, 0] = np.nan
+    y, weight = rng.integers(2, size=300), rng.integers(1, 4, size=300)
+    rows, few = (local_rows(X, y, weight, max_bins) for max_bins in ("auto", 8))
+    coarse = rows.coarser(8)
+    assert [len(c) for c in coarse.binning.cuts] == [7, 2, 0]
+    for ours, theirs in zip(coarse.binning.cuts, few.binning.cuts, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    for name in ("X", "y", "weight"):
+        np.testing.assert_array_equal(getattr(coarse, name), getattr(few, name))
+    V = rng.integers(-9, 10, size=(len(rows), 2))
+    np.testing.assert_array_equal(*(r.sum(Block.prefix_sums, V) for r in (coarse, few)))
+    assert len(rows.binning.cuts[0]) > 7  # they are as they were
+    assert few.coarser(8) is few

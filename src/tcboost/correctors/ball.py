@@ -24,7 +24,7 @@ from .newton import newton_step
 # Of the class gap, and of the tolerance on it, what the restricted master may leave.
 _SHARE = 0.3
 _SWEEPS, _DRAFT_SWEEPS, _POLISH = 2, 6, 50
-_BATCH = 4  # with a price, a round adds up to one column for so many present ones
+_BATCH = 4  # a round adds up to one column for so many present ones
 
 
 class BallCorrective:
@@ -41,8 +41,9 @@ class BallCorrective:
         coded: bool,
         budget: Budget,
         tol: float,
+        n_threads: int = 1,
     ) -> None:
-        self._margin, self._y = margin, y
+        self._margin, self._y, self._n_threads = margin, y, n_threads
         self._loss, self._tol = loss, tol
         self.budget = budget
         n_classes = margin.width + 1
@@ -81,8 +82,8 @@ class BallCorrective:
         return 1e-2 * self.budget.price if self.budget.price > 0 else self.floor(0.0)
 
     def batch(self) -> int:
-        """With a price there is no end of columns that would help a little."""
-        return max(1, len(self.w) // _BATCH) if self.budget.price > 0 else 1
+        """A round solves for all columns: with few new ones at a time that is dear."""
+        return max(1, len(self.w) // _BATCH)
 
     def set_budget(self, budget: Budget) -> None:
         """Go on with another budget."""
@@ -165,4 +166,4 @@ class BallCorrective:
         arrays = self._H.matrix, self._codes, self._start, self._weight, self.w, self._F
         b, exponential = self.budget, self._loss.name == "log-loss"
         costs = b.theta, b.price, b.ridge, b.intercept
-        self.gap = descend(*arrays, *costs, tol, sweeps, exponential)
+        self.gap = descend(*arrays, *costs, tol, sweeps, exponential, self._n_threads)

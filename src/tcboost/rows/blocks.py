@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from operator import add
@@ -88,16 +89,27 @@ class LocalRows:
         # is known as many as so even weights would take.
         even = 1.0 / float(self.weight @ self.weight)
         self.size: float = max(even, total if size is None else size)
-        features = (_one_nan(x[chosen]) for x in map(np.ascontiguousarray, X.T))
-        self.binning: Binning = fit_binning(features, self.weight, max_bins)
-        cells, self.groups = group_features(self._bins(), self.binning.n_bins)
         self.n_threads = effective_n_jobs(n_jobs)
         self._settings = max_bins, n_jobs
+        self._cut(max_bins)
+
+    def _cut(self, max_bins: int | str | None) -> None:
+        features = (_one_nan(x[self._chosen]) for x in map(np.ascontiguousarray, self._given.T))
+        self.binning: Binning = fit_binning(features, self.weight, max_bins)
+        cells, self.groups = group_features(self._bins(), self.binning.n_bins)
         parts = [slice(i, i + _BLOCK) for i in range(0, len(cells), _BLOCK)]
         self.blocks = [
             Block(np.asfortranarray(cells[part]), part, self.groups, self.n_threads)
             for part in parts
         ]
+
+    def coarser(self, max_bins: int) -> LocalRows:
+        """The same rows, in no more bins than that."""
+        if self.binning.n_bins.max() <= max_bins + 1:
+            return self
+        rows = copy(self)
+        rows._cut(max_bins)
+        return rows
 
     def _bins(self) -> NDArray[Any]:
         """Bins of the rows, by columns; no more than a part of the features is copied."""
