@@ -165,18 +165,23 @@ Margin8 table_rows(Codes table, nb::ndarray<const Bin, nb::ndim<1>, nb::c_contig
     return Margin8(out, {n, width}, owner);
 }
 
-Margin8 pairwise_margins(Codes outputs, Offsets y, int n_threads) {
+template <class Number>
+using Outputs = nb::ndarray<const Number, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+template <class Number>
+nb::ndarray<nb::numpy, Number, nb::ndim<2>> pairwise_margins(Outputs<Number> outputs, Offsets y,
+                                                             int n_threads) {
     const std::size_t n = outputs.shape(0);
     if (y.shape(0) != n || outputs.shape(1) < 2)
         throw std::invalid_argument("outputs and y differ in their rows, or have one class");
     const std::size_t width = outputs.shape(1) - 1;
-    auto* rho = new std::int8_t[n * width];
-    nb::capsule owner(rho, [](void* p) noexcept { delete[] static_cast<std::int8_t*>(p); });
+    auto* rho = new Number[n * width];
+    nb::capsule owner(rho, [](void* p) noexcept { delete[] static_cast<Number*>(p); });
     {
         nb::gil_scoped_release release;
         tcboost::pairwise_margins(outputs.data(), y.data(), n, width, n_threads, rho);
     }
-    return Margin8(rho, {n, width}, owner);
+    return {rho, {n, width}, owner};
 }
 
 nb::tuple margin_sums(Weights u, Codes rho, int n_threads) {
@@ -382,8 +387,12 @@ NB_MODULE(_core, m) {
           nb::arg("weight").noconvert(), nb::arg("cross_entropy"),
           nb::arg("u").noconvert(), nb::arg("n_threads"),
           "Dual weights in integers, into u; a loss, the bits, the sum of u, the least z.");
-    m.def("pairwise_margins", &pairwise_margins, nb::arg("outputs").noconvert(),
-          nb::arg("y").noconvert(), nb::arg("n_threads"), "Margins of outputs in 8 bits.");
+    auto margins = [&m](auto function) {
+        m.def("pairwise_margins", function, nb::arg("outputs").noconvert(),
+              nb::arg("y").noconvert(), nb::arg("n_threads"), "Margins of outputs.");
+    };
+    margins(&pairwise_margins<std::int8_t>);
+    margins(&pairwise_margins<double>);
     m.def("margin_sums", &margin_sums, nb::arg("u").noconvert(), nb::arg("rho").noconvert(),
           nb::arg("n_threads"), "Sums of u where rho < 0, > 0, = 0; least and largest |rho|.");
     m.def("add_margins", &add_margins, nb::arg("z").noconvert(), nb::arg("coefficient"),

@@ -237,16 +237,17 @@ void table_rows(const std::int8_t* table, const Bin* cells, std::size_t n, std::
 }
 
 // rho_ik = o_y - o_c over the classes c != y_i, in ascending order: `Pairwise.apply`.
-inline void pairwise_margins(const std::int8_t* outputs, const std::int64_t* y, std::size_t n,
-                             std::size_t width, int n_threads, std::int8_t* rho) {
+template <class Number>
+void pairwise_margins(const Number* outputs, const std::int64_t* y, std::size_t n,
+                      std::size_t width, int n_threads, Number* rho) {
     if (n * width < 100000) n_threads = 1;  // not worth a thread
     parallel_for((n + weights_chunk - 1) / weights_chunk, n_threads, [=](std::size_t c) {
         with_constant(width, [=](auto w) {
             for (std::size_t i = c * weights_chunk; i < std::min(n, (c + 1) * weights_chunk); ++i) {
-                const std::int8_t* o = outputs + i * (w + 1);
+                const Number* o = outputs + i * (w + 1);
                 const auto own = static_cast<std::size_t>(y[i]);
                 for (std::size_t k = 0; k < w; ++k)
-                    rho[i * w + k] = static_cast<std::int8_t>(o[own] - o[k + (k >= own)]);
+                    rho[i * w + k] = static_cast<Number>(o[own] - o[k + (k >= own)]);
             }
         });
     });

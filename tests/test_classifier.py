@@ -20,7 +20,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController, threadpool_limits
 
 import tcboost
 from tcboost import (
@@ -121,6 +121,40 @@ def test_rows_do_not_depend_on_the_threads_of_the_linear_algebra(weighted):
             with threadpool_limits(n_threads, user_api="blas"):
                 sizes.add(TCBoostClassifier()._rows(X, y, weight).size)
         assert len(sizes) == 1
+
+
+def test_plain_arrays_are_taken_as_they_are():
+    """The short way past the validation has the same end."""
+    X, y = IRIS
+    model = TCBoostClassifier(theta=2.0, max_iter=5)
+    expected = model.fit(X.tolist(), y.tolist()).decision_function(X)
+    model.feature_names_in_ = np.array(list("abcd"), dtype=object)
+    assert_array_equal(model.fit(X, y).decision_function(X), expected)
+    assert model.n_features_in_ == 4
+    assert not hasattr(model, "feature_names_in_")
+    for bad, error in [
+        ((X[:1], y[:1]), "minimum of 2"),
+        ((X, y[:-1]), "inconsistent"),
+        ((X[:, :0], y), "0 feature"),
+        ((X[0], y), "2D array"),
+        ((X, np.column_stack([y, y])), "1d array"),
+        ((X, X[:, 0]), "continuous"),
+        ((X * 1j, y), "Complex"),
+    ]:
+        with pytest.raises(ValueError, match=error):
+            model.fit(*bad)
+    with pytest.warns(UserWarning, match="unique classes"):
+        model.fit(X[:60], np.arange(60) // 1.5 // 1)
+    with pytest.warns(UserWarning, match="unique classes"):
+        model.fit(X[:60], np.arange(60) * 2 // 3)
+
+
+def test_all_libraries_of_linear_algebra_are_limited():
+    found = [lib for lib in ThreadpoolController().info() if lib["user_api"] == "blas"]
+    with TCBoostClassifier._one_blas_thread():
+        limited = [lib for lib in ThreadpoolController().info() if lib["user_api"] == "blas"]
+    assert {lib["filepath"] for lib in limited} == {lib["filepath"] for lib in found} != set()
+    assert {lib["num_threads"] for lib in limited} == {1}
 
 
 @pytest.mark.parametrize("cls", [AdaBoostMO, MultiBoostMO, MultiBoostHinge, AdaBoostECC])

@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from scipy.special import logsumexp, softmax
 from sklearn.metrics import log_loss
 
-from tcboost.losses import LOSSES, SMOOTH, ScoreLoss, softmax_weights
+from tcboost.losses import LOSSES, SMOOTH, Exponential, ScoreLoss
 from tcboost.margins import Pairwise
 
 
 def exponential(z, log_s):
     log_s = np.broadcast_to(log_s, z.shape)[:, 0]
-    return softmax_weights(z, z.shape[1] * np.exp(log_s))
+    return Exponential().dual_weights(z, z.shape[1] * np.exp(log_s))
 
 
 def problem(seed, n=30, width=4, spread=3.0):

@@ -7,13 +7,13 @@ from hypothesis import strategies as st
 
 from reference import algorithms as ref
 from tcboost.coding import ecoc, one_vs_rest
-from tcboost.losses import softmax_weights
+from tcboost.losses import Exponential
 from tcboost.margins import AgainstAll, Codeword, Pairwise, PairwiseCode
 
 
 def exponential(z, log_s):
     log_s = np.broadcast_to(log_s, z.shape)[:, 0]
-    return softmax_weights(z, z.shape[1] * np.exp(log_s))
+    return Exponential().dual_weights(z, z.shape[1] * np.exp(log_s))
 
 
 def make(kind, n_classes):

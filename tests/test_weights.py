@@ -89,6 +89,9 @@ def test_margins(shape):
         rho = _core.pairwise_margins(o, labels, n_threads)
         assert rho.dtype == np.int8
         assert rho[:n].tolist() == ref.pairwise_margins(outputs, y)
+        scores = rng.normal(size=o.shape)
+        real = _core.pairwise_margins(scores, labels, n_threads)
+        assert real.tolist() == ref.pairwise_margins(scores, labels)
         wrong = _core.pairwise_wrong(margins, labels, n_threads)
         assert wrong[:n].tolist() == ref.pairwise_wrong(z, y)
         u = rng.integers(2**40, size=rho.shape)

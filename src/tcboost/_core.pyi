@@ -1,8 +1,10 @@
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+Number = TypeVar("Number", np.int8, np.float64)
 
 def prefix_sums(
     cells: NDArray[np.uint8] | NDArray[np.uint16] | NDArray[np.uint32],
@@ -58,9 +60,9 @@ def dual_integers(
     """Dual weights in integers, into u; a loss, the bits, the sum of u, the least z."""
 
 def pairwise_margins(
-    outputs: NDArray[np.int8], y: NDArray[np.intp], n_threads: int
-) -> NDArray[np.int8]:
-    """Margins of outputs in 8 bits."""
+    outputs: NDArray[Number], y: NDArray[np.intp], n_threads: int
+) -> NDArray[Number]:
+    """Margins of outputs."""
 
 def margin_sums(
     u: NDArray[np.int64], rho: NDArray[np.int8], n_threads: int

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .certificate import Certificate, Certifier, certificate
-from .columns import INTERCEPT, Chooser, Priced, Wanted
+from .columns import Chooser, Priced, Wanted
 from .correctors import BallCorrective, Budget, Corrector, TotallyCorrective, lengths
 from .losses import DualWeights, Loss
 from .margins import Codeword, Margin, Pairwise
@@ -123,12 +123,8 @@ class Run:
         `draft` may leave a gap of that share of the loss, adds more columns at once and is not
         recorded.
         """
-        task, corrector, columns, history = (
-            self.task,
-            self.corrector,
-            self.columns,
-            self.history,
-        )
+        task, corrector = self.task, self.corrector
+        columns, history = self.columns, self.history
         watched, stop = len(history.edges), False
         while True:
             room = max_iter - len(columns)
@@ -136,7 +132,7 @@ class Run:
             if room < batch and pause and self.paused is None:
                 shared = (task, *vars(task).values(), *columns)
                 self.paused = deepcopy(self, {id(thing): thing for thing in shared})
-            dual, g, priced = self._price(min(room, batch))
+            dual, g, priced = self._price(min(room, batch), bool(draft))
             if len(history) < len(history.edges) and not draft:
                 history.record(self, g)
                 if self.held_out:
@@ -146,7 +142,7 @@ class Run:
             if watched < len(history.edges):
                 watched, stop = len(history.edges), watch(self)
             gap = self._open if corrector.budget.price > 0 else self.certificate.gap
-            enough = draft * self.certificate.primal
+            enough = draft * self._primal
             if self.budgets and not priced.columns and room > 0:  # (3) at this budget only
                 self._grow()
                 history.forget()
@@ -183,14 +179,10 @@ class Run:
         """
         task, budget = self.task, self.corrector.budget
         prices, bounds = self._priced
-        best = (
-            prices.best_of_features(task.chooser.measure, len(task.rows.binning.cuts)) / scale
-        )
-        near = (
-            task.chooser.slope
-            * task.loss.spread(task.margin)
-            * np.sqrt(2.0 * max(0.0, self._open) + 1e-14)
-        )
+        n_features = len(task.rows.binning.cuts)
+        best = prices.best_of_features(task.chooser.measure, n_features) / scale
+        near = task.chooser.slope * task.loss.spread(task.margin)
+        near *= np.sqrt(2.0 * max(0.0, self._open) + 1e-14)
         near = np.minimum(near, 1e300)  # a feature without a stump is below that, too
         if budget.price > 0:
             return (best < budget.price - near).all(axis=1)
@@ -228,10 +220,11 @@ class Run:
         assert isinstance(self.corrector, TotallyCorrective)
         self.corrector.set_budget(Budget(self.budgets.pop(0)), solve)
 
-    def _price(self, limit: int) -> tuple[DualWeights, Vector, Priced]:
+    def _price(self, limit: int, draft: bool) -> tuple[DualWeights, Vector, Priced]:
         """Step (2), and the certificate at the present coefficients.
 
-        Without room for a column there is nothing to draw or to fit.
+        Without room for a column there is nothing to draw or to fit. A draft at a price needs
+        no certificate.
         """
         task, corrector = self.task, self.corrector
         z = self._z = corrector.z
@@ -241,44 +234,44 @@ class Run:
         self._u, self._least = dual.u, float(z.min() if dual.least is None else dual.least)
         prices = task.price(dual.u)
         w, budget, scale = corrector.w, corrector.budget, float(dual.scale)
-        a = np.zeros_like(w)
-        if self.columns:
-            a = task.chooser.edges(prices, self.columns) / scale
-        g = a - budget.ridges(w) * w
-        floor = corrector.floor(max(0.0, float(lengths(g).max(initial=0.0))))
-        floor = floor if limit > 0 else np.inf
-        priced = Priced((), 0.0, np.array([np.inf]))
+        a = task.chooser.edges(prices, self.columns) / scale if self.columns else 0.0 * w
+        shrinkage = budget.ridges(w) * w
+        g = a - shrinkage
+        r = 0.0  # with a price it does not matter
+        if budget.price == 0:
+            r = max(0.0, float(lengths(g).max(initial=0.0)))
+        floor = corrector.floor(r) if limit > 0 else np.inf
         if limit > 0 or task.oracle.exact:
-            wanted = Wanted(
-                floor * scale,
-                corrector.slack * scale,
-                self.columns,
-                max(1, limit),
-                budget.intercept > 0,
-            )
+            slack, free = corrector.slack * scale, budget.intercept > 0
+            wanted = Wanted(floor * scale, slack, self.columns, max(1, limit), free)
             priced = task.chooser.choose(prices, wanted)
+        else:
+            priced = Priced((), 0.0, np.array([np.inf]))
         offset = dual.offset
         if offset is None:  # a convex loss is above its tangent
             offset = dual.loss + float((w * a).sum())
         # Rounding u to integers adds a little, where a loss is steep in proportion.
         offset -= 2.0 * dual.u.size * max(1.0, 1.0 - self._least) / scale
         bounds = priced.bounds / scale
-        self._certifier.add(float(bounds.max()), offset)
         theta = corrector.theta
-        primal = dual.loss + float((budget.ridges(w) * w * w).sum()) / 2.0
+        primal = self._primal = dual.loss + float((shrinkage * w).sum()) / 2.0
         if budget.intercept > 0:  # at its best
-            a0 = prices.vectors([INTERCEPT])[0] / scale
+            a0 = prices.constant / scale
             offset -= float(a0 @ a0) / (2.0 * budget.intercept)
-        gain = budget.gain(bounds, theta)
-        self.certificate = self._certificate(primal, theta, offset - gain)
         self._priced = prices, bounds
-        self._open = primal - offset + gain
         if budget.price > 0:
-            # That is for the theta in use. To go on or not is a matter of the price: the best
+            # To go on or not is a matter of the price, not of the theta in use: the best
             # coefficients cost no more than all of the loss.
             most = np.log(task.margin.width + 1.0) / budget.price
             value = primal + budget.price * theta
             self._open = value - offset + budget.gain_above_price(bounds, most)
+            if draft:
+                return dual, g, priced
+        gain = budget.gain(bounds, theta)
+        if budget.price == 0:
+            self._certifier.add(float(bounds.max()), offset)
+            self._open = primal - offset + gain
+        self.certificate = self._certificate(primal, theta, offset - gain)
         return dual, g, priced
 
     def _certificate(self, loss: float, theta: float, bound: float) -> Certificate:
@@ -336,13 +329,8 @@ class History:
 
     def forget(self) -> None:
         """The last round is to be recorded anew."""
-        for entries in (
-            self._rounds,
-            self._inner_products,
-            self.weights,
-            self.certificates,
-            self.validation_loss,
-        ):
+        models = self._rounds, self._inner_products, self.weights, self.certificates
+        for entries in (*models, self.validation_loss):
             del entries[-1:]
 
     def arrays(self) -> dict[str, Any]:

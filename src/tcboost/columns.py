@@ -155,7 +155,7 @@ class LearnedCode(_Coded):
     def choose(self, prices: Prices, wanted: Wanted) -> Priced:
         """The best hypothesis and code."""
         h, code, edge = prices.learned()
-        a = prices.vectors([Column((CONSTANT,))])[0]
+        a = prices.constant
         constant, bounds = float(np.abs(a).sum()), np.array([edge])
         if constant > wanted.floor and edge - constant <= wanted.slack:
             signs = np.where(a >= 0, 1, -1).astype(np.int8)
@@ -248,14 +248,14 @@ class VectorCode:
 
         Beyond the first only those that are at least half as far above the floor.
         """
-        (constant,) = lengths(prices.vectors([INTERCEPT]))
+        constant = float(prices.lengths[0])
         if wanted.intercept and not wanted.taken:
-            return Priced((INTERCEPT,), float(constant), prices.lengths)
+            return Priced((INTERCEPT,), constant, prices.lengths)
         found = prices.vector(wanted.taken, wanted.limit)
         edge = found[0][1]
-        new = all(c.hypotheses[0] != CONSTANT for c in wanted.taken)
-        if new and constant > wanted.floor and edge - constant <= wanted.slack:
-            return Priced((INTERCEPT,), float(constant), prices.lengths)
+        as_good = constant > wanted.floor and edge - constant <= wanted.slack
+        if as_good and all(c.hypotheses[0] != CONSTANT for c in wanted.taken):
+            return Priced((INTERCEPT,), constant, prices.lengths)
         level = wanted.floor + 0.5 * max(0.0, edge - wanted.floor)
         columns = tuple(Column((h,)) for h, e in found if e > wanted.floor and e >= level)
         return Priced(columns, edge, prices.lengths)

@@ -122,7 +122,11 @@ class Exponential:
         self, z: Vector, weight: Vector, n_threads: int = 1, out: Integers | None = None
     ) -> DualWeights:
         """Weights proportional to ``weight exp(-z)``, summing to one."""
-        return softmax_weights(z, weight, n_threads, out)
+        u = np.empty(z.shape, dtype=np.int64) if out is None else out
+        z = np.ascontiguousarray(z)
+        top, bits, total, least = dual_integers(z, weight, False, u, n_threads)
+        # Here the integers sum to the scale.
+        return DualWeights(u, total, top + math.log(math.ldexp(total, -bits)), least=least)
 
     def on_margins(self, s: Vector) -> Callable[[Vector], Expansion]:
         """``log sum s exp(-z)``; its second derivative is the covariance under u."""
@@ -300,16 +304,6 @@ LOSSES: dict[str, Loss] = {
 }
 # Those for any margins, which the smooth master solves.
 SMOOTH = {name: loss for name, loss in LOSSES.items() if isinstance(loss, SmoothLoss)}
-
-
-def softmax_weights(
-    z: Vector, weight: Vector, n_threads: int = 1, out: Integers | None = None
-) -> DualWeights:
-    """``log mean exp(-z)``, rows being weighted; here the integers sum to the scale."""
-    u = np.empty(z.shape, dtype=np.int64) if out is None else out
-    z = np.ascontiguousarray(z)
-    top, bits, total, least = dual_integers(z, weight, False, u, n_threads)
-    return DualWeights(u, total, top + math.log(math.ldexp(total, -bits)), least=least)
 
 
 def _rounded_down(p: Vector, loss: float) -> DualWeights:

@@ -104,7 +104,7 @@ def theta_path(
         choice.thetas,
         np.array([c.primal for c in certificates]),
         np.array([c.gap for c in certificates]),
-        np.array([_train_error(e, rows) for e in estimators]),
+        np.array([rows.weight @ (e._ensemble().best(rows.X) != rows.y) for e in estimators]),
         np.array([np.count_nonzero(lengths(e.estimator_weights_)) for e in estimators]),
         choice.validation_loss,
         choice.validation_error,
@@ -154,11 +154,6 @@ def _fit_path(base: Any, rows: LocalRows, seed: int, choice: Choice) -> list[Any
         model._keep(run)
         estimators.append(model)
     return estimators
-
-
-def _train_error(model: Any, rows: LocalRows) -> float:
-    wrong = model._ensemble().scores(rows.X).argmax(axis=1) != rows.y
-    return float(rows.weight @ wrong)
 
 
 def plot_theta_path(path: ThetaPath, axes: Any = None) -> Any:

@@ -249,6 +249,19 @@ def test_equal_rows_are_merged_and_no_others(table):
     assert not expected
 
 
+@given(tables(st.floats(1e-3, 1e3)), st.data())
+@settings(deadline=None, max_examples=60)
+def test_a_subset_is_what_its_rows_alone_would_be(table, data):
+    rows = local_rows(*table)
+    n = len(rows)
+    drawn = data.draw(st.lists(st.booleans(), min_size=n, max_size=n).filter(any))
+    chosen, subset = np.array(drawn), rows.subset(np.array(drawn))
+    size = rows.size * float(rows.weight[chosen].sum())
+    alone = LocalRows(rows.X[chosen], rows.y[chosen], rows.weight[chosen], "auto", 1, size)
+    assert_identical(subset, alone)
+    assert subset.size == alone.size
+
+
 def test_a_sum_that_rounds_does_not_depend_on_the_order():
     weight = np.array([0.1, 0.2, 0.3, 1.0])
     X, y = np.array([[1.0], [1.0], [1.0], [2.0]]), np.zeros(4, dtype=np.intp)

@@ -44,7 +44,7 @@ class BallCorrective:
         n_threads: int = 1,
     ) -> None:
         self._margin, self._y, self._n_threads = margin, y, n_threads
-        self._loss, self._coded, self._tol = loss, coded, tol
+        self._loss, self._tol = loss, tol
         self.budget = budget
         n_classes = margin.width + 1
         self.w: Vector = np.zeros(0 if coded else (0, n_classes))
@@ -54,7 +54,7 @@ class BallCorrective:
         self._start = np.searchsorted(self._sorted_y, np.arange(n_classes + 1)).astype(np.int64)
         self._F: Vector = np.zeros((n_classes, len(y)))
         self._H = ColumnStore(len(y), np.int8)
-        self._codes = np.zeros((0, n_classes), dtype=np.int8)
+        self._codes = np.zeros((0, n_classes), dtype=np.int8) if coded else None
         self._gap, self._target, self._polished = np.inf, 0.0, False
         self.gap = 0.0  # of the restricted master
 
@@ -98,7 +98,8 @@ class BallCorrective:
         if self.budget.intercept > 0:
             kept[:1] = True
         self._H.keep(kept)
-        self._codes, self.w = self._codes[kept], self.w[kept]
+        self.w = self.w[kept]
+        self._codes = None if self._codes is None else self._codes[kept]
         return kept
 
     def floor(self, r: float) -> float:
@@ -114,18 +115,16 @@ class BallCorrective:
         return gap <= self._tol
 
     def update(
-        self,
-        columns: Sequence[Column],
-        outputs: Sequence[NDArray[np.int8]],
-        dual: DualWeights,
+        self, columns: Sequence[Column], outputs: Sequence[NDArray[np.int8]], dual: DualWeights
     ) -> bool:
         """Add the columns and re-solve, to a share of the gap that is left."""
         for column, output in zip(columns, outputs, strict=True):
-            h, code = output[self._order, 0], np.ones(len(self._F), dtype=np.int8)
-            if column.code is not None:  # the output is that of the hypothesis times the code
-                h, code = h * column.code[0], column.code
+            h = output[:, 0].take(self._order)
+            if self._codes is not None:  # the output is that of the hypothesis times the code
+                assert column.code is not None
+                h *= column.code[0]
+                self._codes = np.vstack([self._codes, column.code])
             self._H.append(h)
-            self._codes = np.vstack([self._codes, code])
         self.w = np.concatenate([self.w, np.zeros((len(columns), *self.w.shape[1:]))])
         # With a price the gap of early rounds says little: it allows for any theta.
         gap = 0.0 if self.budget.price > 0 else self._gap
@@ -149,7 +148,7 @@ class BallCorrective:
     def _solve(self, tol: float, max_newton: int) -> None:
         """Sweeps, and while they leave too large a gap a Newton step and sweeps again."""
         self._polished = False
-        codes = self._codes if self._coded else None
+        codes = self._codes
         self._descend(tol)
         for _ in range(max_newton):
             if self.gap <= tol:
@@ -164,19 +163,7 @@ class BallCorrective:
 
     def _descend(self, tol: float, sweeps: int = _SWEEPS) -> None:
         self.w = self.w.copy()  # the run may have kept it; the scores change in place
-        self.gap = descend(
-            self._H.matrix,
-            self._codes if self._coded else None,
-            self._start,
-            self._weight,
-            self.w,
-            self._F,
-            self.budget.theta,
-            self.budget.price,
-            self.budget.ridge,
-            self.budget.intercept,
-            tol,
-            sweeps,
-            self._loss.name == "log-loss",
-            self._n_threads,
-        )
+        arrays = self._H.matrix, self._codes, self._start, self._weight, self.w, self._F
+        b, exponential = self.budget, self._loss.name == "log-loss"
+        costs = b.theta, b.price, b.ridge, b.intercept
+        self.gap = descend(*arrays, *costs, tol, sweeps, exponential, self._n_threads)

@@ -32,12 +32,15 @@ class Budget:
 
     def sizes(self, w: Vector) -> Vector:
         """What each coefficient takes of the budget."""
-        free = 1 if self.intercept > 0 else 0
-        return np.where(np.arange(len(w)) < free, 0.0, lengths(w))
+        sizes = lengths(w)
+        if self.intercept > 0:  # of class vectors: the lengths are an array of their own
+            sizes[:1] = 0.0
+        return sizes
 
     def ridges(self, w: Vector) -> Vector:
         """The ridge of each class vector, as a column."""
-        ridges = np.full((len(w), *(1,) * (w.ndim - 1)), self.ridge)
+        ridges = np.empty((len(w), *(1,) * (w.ndim - 1)))
+        ridges[:] = self.ridge
         if self.intercept > 0:
             ridges[:1] = self.intercept
         return ridges
@@ -65,9 +68,9 @@ class Budget:
         """The same of ``<W, a> - ridge / 2 |W|^2 - price size(W)``, for sizes up to `most`."""
         over = np.maximum(edges - self.price, 0.0)
         linear = most * float(over.max())
-        return (
-            min(linear, float(over @ over) / (2.0 * self.ridge)) if self.ridge > 0 else linear
-        )
+        if self.ridge == 0:
+            return linear
+        return min(linear, float(over @ over) / (2.0 * self.ridge))
 
 
 class Corrector(Protocol):
@@ -112,10 +115,7 @@ class Corrector(Protocol):
         """Whether a certificate with this gap ends the run."""
 
     def update(
-        self,
-        columns: Sequence[Column],
-        outputs: Sequence[NDArray[np.int8]],
-        dual: DualWeights,
+        self, columns: Sequence[Column], outputs: Sequence[NDArray[np.int8]], dual: DualWeights
     ) -> bool:
         """Take in columns with their outputs; False if nothing can be gained from them."""
 

@@ -61,10 +61,7 @@ class LinearProgram(TotallyCorrective):
         return super().prune()
 
     def update(
-        self,
-        columns: Sequence[Column],
-        outputs: Sequence[NDArray[np.int8]],
-        dual: DualWeights,
+        self, columns: Sequence[Column], outputs: Sequence[NDArray[np.int8]], dual: DualWeights
     ) -> bool:
         """Steps (4) and (5) of Algorithm 3; a column that is there already cannot help."""
         rho = self._margin.apply(outputs[0], self._y).reshape(-1, 1)

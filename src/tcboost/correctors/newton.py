@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg.lapack import dpotrf, dpotrs
 
 from ..losses import ScoreLoss
 from .base import Budget, Vector, lengths
@@ -119,14 +119,15 @@ def _diagonal_blocks(
     factors = []
     for G in grams:
         G[np.diag_indices(t)] += ridge + 1e-6 * np.trace(G) / t + 1e-300  # of single precision
-        factors.append(cho_factor(G, overwrite_a=True, check_finite=False))
+        factor, failed = dpotrf(G, overwrite_a=True, clean=False)
+        if failed:
+            raise np.linalg.LinAlgError("the Hessian is not positive definite")
+        factors.append(factor)
 
     def divide(R: Vector) -> Vector:
         if m is not None:
-            return cho_solve(factors[0], R, check_finite=False)
-        D = np.column_stack(
-            [cho_solve(f, r, check_finite=False) for f, r in zip(factors, R.T, strict=True)]
-        )
+            return dpotrs(factors[0], R)[0]
+        D = np.column_stack([dpotrs(f, r)[0] for f, r in zip(factors, R.T, strict=True)])
         return D - D.mean(axis=1, keepdims=True)  # a shift of all classes changes nothing
 
     return divide

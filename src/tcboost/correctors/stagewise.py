@@ -77,10 +77,7 @@ class StageWise:
         return False
 
     def update(
-        self,
-        columns: Sequence[Column],
-        outputs: Sequence[NDArray[np.int8]],
-        dual: DualWeights,
+        self, columns: Sequence[Column], outputs: Sequence[NDArray[np.int8]], dual: DualWeights
     ) -> bool:
         """Add the column with its coefficient; the others stay."""
         rho = self._margin.apply(outputs[0], self._y, self._n_threads)
@@ -139,10 +136,7 @@ class Sums(NamedTuple):
 
 
 def stagewise_coefficient(
-    sums: Sums,
-    smallest_error: float,
-    against: float = 1.0,
-    pseudo_loss: bool = False,
+    sums: Sums, smallest_error: float, against: float = 1.0, pseudo_loss: bool = False
 ) -> float | None:
     """The coefficient of a column, by the dual weights on its margins rho.
 

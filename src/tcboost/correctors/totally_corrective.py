@@ -94,10 +94,7 @@ class TotallyCorrective:
         return gap <= self._tol
 
     def update(
-        self,
-        columns: Sequence[Column],
-        outputs: Sequence[NDArray[np.int8]],
-        dual: DualWeights,
+        self, columns: Sequence[Column], outputs: Sequence[NDArray[np.int8]], dual: DualWeights
     ) -> bool:
         """Steps (4) and (5) of Algorithm 3."""
         self._add(columns[0], outputs[0])

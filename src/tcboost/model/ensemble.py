@@ -51,7 +51,8 @@ class Ensemble:
 
     @property
     def _active(self) -> list[tuple[Column, Any]]:
-        return [(c, w) for c, w in zip(self.columns, self.w, strict=True) if np.any(w)]
+        used = self.w.any(axis=1) if self.w.ndim == 2 else self.w != 0
+        return [(self.columns[j], self.w[j]) for j in np.flatnonzero(used)]
 
     @cached_property
     def _score_tables(self) -> StumpTables | None:
@@ -70,7 +71,7 @@ class Ensemble:
         ):
             return None
         if self.w.ndim == 2:  # a class vector for each stump
-            vectors = np.array([w for _, w in active])
+            vectors = self.w[self.w.any(axis=1)]
         elif active[0][0].code is not None:
             vectors = np.array([w * c.code for c, w in active])
         else:  # a stump for each bit

@@ -50,24 +50,28 @@ def compile_stumps(
     """The tables of ``decode(sum_j h_j(x) vectors[j])``, decode being linear, in integers."""
     feature = np.array([h.feature for h in stumps], dtype=np.int64)
     threshold = np.array([h.threshold for h in stumps], dtype=float)
-    side = np.where([h.missing_right for h in stumps], 1, -1)
+    side = np.array([1 if h.missing_right else -1 for h in stumps])
     # No sum is beyond 2**61.
     most = float(np.abs(decode(vectors)).max(axis=1).sum())
     bits = min(60 - int(np.frexp(most)[1]), 1000)
     v = decode(np.rint(np.ldexp(vectors, bits)).astype(np.int64))
     v = np.array([h.sign for h in stumps])[:, None] * v
-    none = np.zeros((1, v.shape[1]), dtype=np.int64)
-    cuts, parts, used = [], [], np.unique(feature)
-    for d in used:
-        of_d = feature == d
-        own, place = np.unique(threshold[of_d], return_inverse=True)
-        jumps = np.zeros((len(own), v.shape[1]), dtype=np.int64)
-        np.add.at(jumps, place, v[of_d])
-        below = np.concatenate([none, np.cumsum(jumps, axis=0)])  # stumps that x is right of
-        parts += [side[of_d][None] @ v[of_d], 2 * below - below[-1]]
-        cuts.append(own)
-    start = np.concatenate([[0], np.cumsum([len(c) for c in cuts])]).astype(np.int64)
-    table = np.concatenate(parts)
-    padded = np.pad(table, ((0, 0), (0, -table.shape[1] % 4)))
+    order = np.lexsort((threshold, feature))
+    feature, threshold, v, side = feature[order], threshold[order], v[order], side[order]
+    # Where the stumps of a feature start, and those of a cut.
+    other = feature[1:] != feature[:-1]
+    own = np.flatnonzero(np.append(True, other))
+    first = np.flatnonzero(np.append(True, other | (threshold[1:] != threshold[:-1])))
+    start = np.searchsorted(first, np.append(own, len(v)))
+    which = np.repeat(np.arange(len(own)), np.diff(start))  # feature of each cut
+    total = np.add.reduceat(v, own)
+    below = np.cumsum(np.add.reduceat(v, first), axis=0)  # stumps that x is right of,
+    below -= (np.cumsum(total, axis=0) - total)[which]  # without those of the features before
+    width = v.shape[1]
+    table = np.zeros((len(first) + 2 * len(own), width + -width % 4), dtype=np.int64)
+    missing = start[:-1] + 2 * np.arange(len(own))
+    table[missing, :width] = np.add.reduceat(side[:, None] * v, own)
+    table[missing + 1, :width] = -total
+    table[np.arange(len(first)) + 2 * which + 2, :width] = 2 * below - total[which]
     unit = float(np.ldexp(1.0, -bits))
-    return StumpTables(used, start, np.concatenate(cuts), padded, unit, table.shape[1])
+    return StumpTables(feature[own], start, threshold[first], table, unit, width)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from ..rows.blocks import LocalRows
 from .base import Column, Hypothesis, Oracle, Prices
 from .fitted import ClassifierOracle, Discriminant, LDAOracle
@@ -26,8 +24,8 @@ __all__ = [
 ]
 
 
-def make_oracle(weak_learner: Any, rows: LocalRows, rng: np.random.RandomState) -> Oracle:
-    """The oracle of the parameter `weak_learner`."""
+def make_oracle(weak_learner: Any, rows: LocalRows, rng: Any) -> Oracle:
+    """The oracle of the parameter `weak_learner`; a RandomState is for classifiers only."""
     if isinstance(weak_learner, str):
         if weak_learner == "product":
             return ProductOracle(rows)

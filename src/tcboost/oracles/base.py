@@ -50,30 +50,42 @@ class Column:
         return H if self.code is None else H * self.code
 
 
-class Prices(Protocol):
-    """What an oracle knows about all its hypotheses under one V."""
+class Prices:
+    """What an oracle knows about all its hypotheses under one V; an exact one all of this."""
 
     def best(self, W: NDArray[Any] | None) -> Sequence[tuple[Hypothesis, float]]:
         """For each column v of ``V @ W`` (or of V): the h of largest ``v . h``, and that."""
-
-    def learned(self) -> tuple[Hypothesis, NDArray[np.int8], float]:
-        """The best h and code in {-1, +1}^C together, and their edge; of exact oracles only."""
-
-    @property
-    def lengths(self) -> Vector:
-        """``norm2(V^T h)`` of every h; of exact oracles only."""
-
-    def vector(self, taken: list[Column], limit: int) -> Sequence[tuple[Hypothesis, float]]:
-        """The longest of these that are not taken, one a feature; of exact oracles only."""
-
-    def best_of_features(self, measure: Callable[[Vector], Vector], n: int) -> Vector:
-        """Largest measures of ``V^T h`` (hypotheses, measures) by feature; of exact oracles."""
+        raise NotImplementedError
 
     def edges(self, columns: list[Column]) -> NDArray[np.int64]:
         """What each hypothesis of columns chosen before adds to their edges."""
+        raise NotImplementedError
+
+    def learned(self) -> tuple[Hypothesis, NDArray[np.int8], float]:
+        """The best h and code in {-1, +1}^C together, and their edge."""
+        raise NotImplementedError
+
+    @property
+    def lengths(self) -> Vector:
+        """``norm2(V^T h)`` of every h, the constant one first."""
+        raise NotImplementedError
+
+    def vector(self, taken: list[Column], limit: int) -> Sequence[tuple[Hypothesis, float]]:
+        """The longest of these that are not taken, one a feature."""
+        raise NotImplementedError
+
+    def best_of_features(self, measure: Callable[[Vector], Vector], n: int) -> Vector:
+        """Largest measures of ``V^T h`` (hypotheses, measures) by feature."""
+        raise NotImplementedError
+
+    @property
+    def constant(self) -> Vector:
+        """``V^T h`` of the constant hypothesis."""
+        raise NotImplementedError
 
     def vectors(self, columns: list[Column]) -> Vector:
-        """``V^T h`` (columns, classes) of columns chosen before; of exact oracles only."""
+        """``V^T h`` (columns, classes) of columns chosen before."""
+        raise NotImplementedError
 
 
 class Oracle(Protocol):

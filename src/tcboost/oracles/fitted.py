@@ -6,7 +6,7 @@ certificate of a fit with them is infinite.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,7 +17,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.utils.validation import has_fit_parameter
 
 from ..rows.blocks import LocalRows
-from .base import Column, Hypothesis, Vector
+from .base import Column, Hypothesis, Prices, Vector
 
 
 @dataclass(frozen=True)
@@ -149,7 +149,7 @@ class ClassifierOracle(FittedOracle):
         return classifier
 
 
-class FittedPrices:
+class FittedPrices(Prices):
     """Prices by fitting: the edge is that of the fitted hypothesis, with no claim beyond it."""
 
     def __init__(self, oracle: FittedOracle, V: NDArray[np.int64]) -> None:
@@ -158,27 +158,6 @@ class FittedPrices:
     def best(self, W: NDArray[Any] | None) -> list[tuple[Hypothesis, float]]:
         """Hypotheses fitted to V, or to combinations of its columns."""
         return self._oracle.best(self._V if W is None else self._V @ W.astype(np.int64))
-
-    def learned(self) -> tuple[Hypothesis, NDArray[np.int8], float]:
-        """Not known for fitted hypotheses."""
-        raise NotImplementedError
-
-    @property
-    def lengths(self) -> Vector:
-        """Not known for fitted hypotheses."""
-        raise NotImplementedError
-
-    def best_of_features(self, measure: Callable[[Vector], Vector], n: int) -> Vector:
-        """Not known for fitted hypotheses."""
-        raise NotImplementedError
-
-    def vector(self, taken: list[Column], limit: int) -> list[tuple[Hypothesis, float]]:
-        """Not known for fitted hypotheses."""
-        raise NotImplementedError
-
-    def vectors(self, columns: list[Column]) -> Vector:
-        """Only exact oracles are asked for it."""
-        raise NotImplementedError
 
     def edges(self, columns: list[Column]) -> NDArray[np.int64]:
         """Edges of earlier columns, from their outputs on the rows."""

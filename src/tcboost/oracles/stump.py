@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from .._core import table_rows
 from ..rows.binning import MISSING
 from ..rows.blocks import Block, LocalRows
-from .base import Column, Vector
+from .base import Column, Prices, Vector
 
 
 @dataclass(frozen=True)
@@ -55,25 +55,27 @@ class StumpOracle:
         feature: list[Any] = [[0]]
         cut: list[Any] = [[0]]
         missing_right: list[Any] = [[True]]
+        total = mass.sum()
         for d, n_cuts in enumerate(n_bins - 2):
             inner = np.arange(1, n_cuts + 1)
             # Where all values are missing there is no cut: that would be the constant again.
-            if 0 < masses[offset[d] + MISSING] < mass.sum():
+            if 0 < masses[offset[d] + MISSING] < total:
                 # Last of all: every value on the left, the missing ones on the right.
                 cut.append(np.append(np.repeat(inner, 2), n_cuts + 1))
                 missing_right.append(np.append(np.tile([False, True], n_cuts), True))
             else:  # a missing value in new data goes to the larger side
                 cut.append(inner)
-                missing_right.append(2 * masses[offset[d] + inner] < mass.sum())
+                missing_right.append(2 * masses[offset[d] + inner] < total)
             feature.append(np.full(len(cut[-1]), d))
         self._feature, self._cut = np.concatenate(feature), np.concatenate(cut)
         self._missing_right = np.concatenate(missing_right)
         self._binning = rows.binning
-        # Where the candidates of a feature start, after the constant.
-        first = np.unique(self._feature[1:], return_index=True)[1]
-        self.starts = np.concatenate([[0], 1 + first])
+        # Where the candidates of a feature start, after the constant, and where the last end.
+        self.starts = np.cumsum([0, *(len(c) for c in cut if len(c))])
         self._left = offset[self._feature] + self._cut
-        self._missing = offset[self._feature] + MISSING
+        missing = offset[self._feature] + MISSING
+        self._missing_left = np.flatnonzero((masses[missing] > 0) & ~self._missing_right)
+        self._missing = missing[self._missing_left]
         self._last = offset[1] - 1
         bins = "exact ranks" if rows.binning.exact else f"{n_bins.max() - 1} bins"
         self.hypothesis_class = f"stumps on {bins}"
@@ -97,29 +99,29 @@ class StumpOracle:
         With classes y, and maybe a code M, it is dual weights, and V their adjoint.
         """
         sums = rows.sum(partial(Block.prefix_sums, M=M), V, *y)
-        left = sums[self._left]
+        left = sums.take(self._left, axis=0)
         left[0] = 0  # the constant has all rows on its right
         total = sums[self._last] + sums[MISSING]
-        left[~self._missing_right] += sums[self._missing[~self._missing_right]]
-        return StumpPrices(self, total - 2 * left)
+        if len(self._missing):
+            left[self._missing_left] += sums[self._missing]
+        left *= -2
+        left += total
+        return StumpPrices(self, left)
 
     def outputs(self, columns: Sequence[Column]) -> list[NDArray[np.int8]]:
         """From the cells of the rows, one feature at a time."""
-        parts = (
-            [self._outputs(int(j), int(sign), c.code) for j, sign in c.candidates]
-            for c in columns
-        )
+        parts = ([self._outputs(h, c.code) for h in c.hypotheses] for c in columns)
         return [p[0] if len(p) == 1 else np.hstack(p) for p in parts]
 
-    def _outputs(
-        self, candidate: int, sign: int, code: NDArray[np.int8] | None
-    ) -> NDArray[np.int8]:
+    def _outputs(self, h: Any, code: NDArray[np.int8] | None) -> NDArray[np.int8]:
         """-1 or +1 for each row, as `Stump.predict` has them, times the code."""
-        d, groups = self._feature[candidate], self._rows.groups
+        candidate, sign, groups = h.candidate, h.sign, self._rows.groups
+        d = self._feature[candidate]
         bins = groups.bins(d)
         right = bins > self._cut[candidate]
-        right[bins == MISSING] = self._missing_right[candidate]
-        table = np.where(right, sign, -sign).astype(np.int8)[:, None]
+        if self._missing_right[candidate]:
+            right |= bins == MISSING
+        table = (2 * sign * right.view(np.int8) - sign)[:, None]
         table = table if code is None else table * code
         parts = self._rows.map(
             lambda b: table_rows(table, b.cells[:, groups.group[d]], b.n_threads)
@@ -137,7 +139,7 @@ class StumpOracle:
         return Stump(d, threshold, sign, bool(self._missing_right[candidate]), candidate)
 
 
-class StumpPrices:
+class StumpPrices(Prices):
     """``edges[j, k]``: the sum of ``V[:, k] h_j`` for candidate j with the sign +1, exact."""
 
     def __init__(self, oracle: StumpOracle, A: NDArray[np.int64]) -> None:
@@ -178,40 +180,46 @@ class StumpPrices:
         lengths = self.lengths
         if taken:
             lengths = lengths.copy()
-            lengths[[c.hypotheses[0].candidate for c in taken]] = -1.0  # type: ignore[attr-defined]
+            lengths[_candidates(taken)] = -1.0
         if limit == 1:
             chosen = [int(lengths.argmax())]
         else:
             starts = self._oracle.starts
-            order = np.argsort(-np.maximum.reduceat(lengths, starts), kind="stable")[:limit]
-            parts = np.split(lengths, starts[1:])
-            chosen = [int(starts[d] + parts[d].argmax()) for d in order]
+            best = np.maximum.reduceat(lengths, starts[:-1])
+            order = (-best).argsort(kind="stable")[:limit]
+            chosen = [
+                int(starts[d] + lengths[starts[d] : starts[d + 1]].argmax()) for d in order
+            ]
         return [(self._oracle.stump(j, 1), float(lengths[j])) for j in chosen]
 
     def best_of_features(self, measure: Callable[[Vector], Vector], n: int) -> Vector:
         """Largest measures of each of n features; a feature without a cut has no stump."""
         values = measure(self._A.astype(float))
         best = np.full((n, values.shape[1]), -np.inf)
-        starts = self._oracle.starts[1:]  # without the constant
+        starts = self._oracle.starts[1:-1]  # without the constant
         if len(starts):
             best[self._oracle.feature(starts)] = np.maximum.reduceat(values, starts)
         return best
 
+    @property
+    def constant(self) -> Vector:
+        """Of the constant hypothesis."""
+        return self._A[0].astype(float)
+
     def vectors(self, columns: list[Column]) -> Vector:
-        """Of earlier columns, looked up in the table."""
-        candidate, sign = _places(columns)
-        return (sign * self._A[candidate[:, 0]]).astype(float)
+        """Of earlier columns, looked up in the table; their stumps have the sign +1."""
+        return self._A[_candidates(columns)].astype(float)
 
     def edges(self, columns: list[Column]) -> NDArray[np.int64]:
         """Edges of earlier columns, looked up in the table."""
-        candidate, sign = _places(columns)
+        pairs = np.concatenate([c.candidates for c in columns]).reshape(len(columns), -1, 2)
+        candidate, sign = pairs[..., 0], pairs[..., 1]
         if columns[0].code is None:
             return sign * self._A[candidate, np.arange(self._A.shape[1])]
         codes = np.array([c.code for c in columns], dtype=np.int64)
         return sign * (codes * self._A[candidate[:, 0]]).sum(axis=1, keepdims=True)
 
 
-def _places(columns: list[Column]) -> Any:
-    """Candidates and signs, each of shape (columns, hypotheses)."""
-    pairs = np.concatenate([c.candidates for c in columns])
-    return np.moveaxis(pairs.reshape(len(columns), -1, 2), 2, 0)
+def _candidates(columns: list[Column]) -> list[int]:
+    """Of columns with one stump."""
+    return [c.hypotheses[0].candidate for c in columns]  # type: ignore[attr-defined]

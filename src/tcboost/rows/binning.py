@@ -31,10 +31,14 @@ class Binning:
         """Bins of each feature, the missing one included."""
         return np.array([len(c) + 2 for c in self.cuts], dtype=np.int64)
 
+    @property
+    def dtype(self) -> Any:
+        """The smallest integer type that holds a bin."""
+        return np.min_scalar_type(int(self.n_bins.max()) - 1)
+
     def transform(self, X: Vector) -> NDArray[Any]:
-        """Bins of the values, by columns, in the smallest integer type that holds them."""
-        largest = int(self.n_bins.max()) - 1
-        bins = np.empty(X.shape, dtype=np.min_scalar_type(largest), order="F")
+        """Bins of the values, by columns."""
+        bins = np.empty(X.shape, dtype=self.dtype, order="F")
         for d, cuts in enumerate(self.cuts):
             bins[:, d] = 1 + np.searchsorted(cuts, X[:, d], side="left")
         bins[np.isnan(X)] = MISSING

@@ -12,7 +12,8 @@ import os
 from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -63,7 +64,8 @@ class LocalRows:
     integers, as they are without `sample_weight`).
 
     Bins are all that stumps need. The features themselves are not copied: they stay where they
-    were given, and `X` gathers them for whoever asks.
+    were given, and `X` gathers them for whoever asks. With `chosen`, y and weight are those of
+    these rows of X only, which are known to differ and to be in this order.
     """
 
     def __init__(
@@ -74,13 +76,15 @@ class LocalRows:
         max_bins: int | str | None,
         n_jobs: int | None,
         size: float | None = None,
+        chosen: NDArray[np.intp] | None = None,
     ) -> None:
-        order, starts = _canonical_groups(X, y, weight)
-        self._given, self._chosen = X, order[starts]
-        self.y: NDArray[np.intp] = y[self._chosen]
-        merged = np.add.reduceat(weight[order], starts)
-        total = math.fsum(merged)
-        self.weight: Vector = merged / total
+        if chosen is None:
+            order, starts = _canonical_groups(X, y, weight)
+            chosen, weight = order[starts], np.add.reduceat(weight[order], starts)
+            y = y[chosen]
+        self._given, self._chosen, self.y = X, chosen, y
+        total = math.fsum(weight)
+        self.weight: Vector = weight / total
         # How many rows these stand for: `size`, if weights are numbers of rows, and if nothing
         # is known as many as so even weights would take.
         even = 1.0 / float(self.weight @ self.weight)
@@ -109,11 +113,11 @@ class LocalRows:
 
     def _bins(self) -> NDArray[Any]:
         """Bins of the rows, by columns; no more than a part of the features is copied."""
-        parts = [self._chosen[i : i + _PART] for i in range(0, len(self), _PART)]
-        first = self.binning.transform(self._given[parts[0]])
-        bins = np.empty((len(self), first.shape[1]), dtype=first.dtype, order="F")
-        for i, part in enumerate(parts):
-            bins[i * _PART : (i + 1) * _PART] = self.binning.transform(self._given[part])
+        shape = len(self), self._given.shape[1]
+        bins = np.empty(shape, dtype=self.binning.dtype, order="F")
+        for i in range(0, len(self), _PART):
+            part = self._chosen[i : i + _PART]
+            bins[i : i + _PART] = self.binning.transform(self._given[part])
         return bins
 
     def __len__(self) -> int:
@@ -125,11 +129,10 @@ class LocalRows:
         return _one_nan(self._given[self._chosen])
 
     def subset(self, chosen: NDArray[np.bool_]) -> LocalRows:
-        """Some of the rows, binned anew."""
-        weight = self.weight[chosen]
+        """Some of the rows, in the same order, binned anew."""
+        weight, kept = self.weight[chosen], self._chosen[chosen]
         size = self.size * float(weight.sum())
-        X = self._given[self._chosen[chosen]]
-        return LocalRows(X, self.y[chosen], weight, *self._settings, size)
+        return LocalRows(self._given, self.y[chosen], weight, *self._settings, size, kept)
 
     @property
     def group(self) -> NDArray[np.intp]:
@@ -154,7 +157,7 @@ class LocalRows:
 
     def sum(self, kernel: Callable[..., Any], *aligned: NDArray[Any]) -> Any:
         """Add up ``kernel(block, *values of its rows)`` over the blocks."""
-        return sum(self.map(kernel, *aligned))
+        return reduce(add, self.map(kernel, *aligned))
 
     def map(self, kernel: Callable[..., Any], *aligned: NDArray[Any]) -> list[Any]:
         """``kernel(block, *values of its rows)`` for each block."""

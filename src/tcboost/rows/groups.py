@@ -17,18 +17,18 @@ class Groups:
 
     The cells of group g are the rows ``first[g]`` to ``first[g + 1]`` of a table, the bins of
     feature d the rows ``offset[d]`` to ``offset[d + 1]`` of another. `place` has, feature by
-    feature, the bin of each cell of the feature's group.
+    feature, the bin of each cell of the feature's group; those of d start at ``start[d]``.
     """
 
     first: NDArray[np.int64]
     group: NDArray[np.int64]
     place: NDArray[np.int32]
     offset: NDArray[np.int64]
+    start: NDArray[np.int64]
 
     def bins(self, d: int) -> NDArray[np.int32]:
         """Of feature d, the bin of each cell of its group."""
-        ends = np.cumsum(np.diff(self.first)[self.group[: d + 1]])
-        return self.place[: ends[d]][ends[d - 1] if d else 0 :]
+        return self.place[self.start[d] : self.start[d + 1]]
 
 
 def group_features(
@@ -62,10 +62,11 @@ def group_features(
         cells.append(bin_of)
         places[d] = np.arange(n)
         n_cells.append(n)
-    group = np.empty(len(n_bins), dtype=np.int64)
+    D = len(n_bins)
+    group = np.empty(D, dtype=np.int64)
     for g, features in enumerate(members):
         group[features] = g
-    first = np.concatenate([[0], np.cumsum(n_cells)]).astype(np.int64)
-    place = np.concatenate([places[d] for d in range(len(n_bins))]).astype(np.int32)
-    offset = np.concatenate([[0], np.cumsum(n_bins)])
-    return np.asfortranarray(np.column_stack(cells)), Groups(first, group, place, offset)
+    place = np.concatenate([places[d] for d in range(D)]).astype(np.int32)
+    counts = n_cells, n_bins, [len(places[d]) for d in range(D)]
+    first, offset, start = (np.cumsum([0, *n], dtype=np.int64) for n in counts)
+    return np.asfortranarray(np.column_stack(cells)), Groups(first, group, place, offset, start)
