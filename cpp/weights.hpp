@@ -150,7 +150,8 @@ void to_integers(std::size_t n, std::size_t width, bool down, int n_threads, std
             const std::size_t m = std::min(few, last - i);
             fill(c, i, m, x.data());
             sums[c] += sum_of(x.data(), m * width);
-            if (scale > 0) totals[c] += round_all(x.data(), m * width, scale, down, u + i * width);
+            if (scale > 0 && sums[c] * scale < 0x1p61)  // else it was wrong, and they may not fit
+                totals[c] += round_all(x.data(), m * width, scale, down, u + i * width);
         }
     };
     const auto bits_of = [](double sum) {
