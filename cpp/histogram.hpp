@@ -33,24 +33,31 @@ struct alignas(64) Line {
 inline std::vector<Line> lines(std::size_t size) { return std::vector<Line>(size / 8 + 1); }
 
 // Add the rows of V (rows x stride) to their cells, in the groups from `begin` to `end`. Stride
-// is that of V where the compiler shall know it, or zero.
+// is that of V where the compiler shall know it, or zero. Two groups at a time take a tenth less:
+// a row of V is read once for both.
 template <std::size_t Stride, class Bin>
 TCBOOST_WIDE void add_rows(const Bin* cells, std::size_t n, const std::int64_t* V, std::size_t rows,
               std::size_t any_stride, const Groups& groups, std::size_t begin, std::size_t end,
               std::int64_t* sums) {
     const std::size_t stride = Stride ? Stride : any_stride;
-    for (std::size_t g = begin; g < end; ++g) {
+    constexpr std::size_t block = Stride ? Stride : 4;
+    for (std::size_t g = begin; g < end; g += 2) {
+        const bool two = g + 1 < end;
         std::int64_t* of_group = sums + static_cast<std::size_t>(groups.first[g]) * stride;
-        const Bin* cell = cells + g * n;
+        std::int64_t* of_next = sums + static_cast<std::size_t>(groups.first[g + 1]) * stride;
+        const Bin *cell = cells + g * n, *next = cell + n;
         for (std::size_t i = 0; i < rows; ++i) {
-            std::int64_t* sum = of_group + static_cast<std::size_t>(cell[i]) * stride;
-            const std::int64_t* v = V + i * stride;
-            // By way of a local array, or the compiler fears that sum and v overlap.
-            constexpr std::size_t block = Stride ? Stride : 4;
             for (std::size_t k = 0; k < stride; k += block) {
-                std::int64_t t[block];
-                for (std::size_t j = 0; j < block; ++j) t[j] = sum[k + j] + v[k + j];
-                for (std::size_t j = 0; j < block; ++j) sum[k + j] = t[j];
+                // By way of local arrays, or the compiler fears that the sums and v overlap.
+                std::int64_t v[block], t[block];
+                for (std::size_t j = 0; j < block; ++j) v[j] = V[i * stride + k + j];
+                std::int64_t* sum = of_group + static_cast<std::size_t>(cell[i]) * stride + k;
+                for (std::size_t j = 0; j < block; ++j) t[j] = sum[j] + v[j];
+                for (std::size_t j = 0; j < block; ++j) sum[j] = t[j];
+                if (!two) continue;
+                sum = of_next + static_cast<std::size_t>(next[i]) * stride + k;
+                for (std::size_t j = 0; j < block; ++j) t[j] = sum[j] + v[j];
+                for (std::size_t j = 0; j < block; ++j) sum[j] = t[j];
             }
         }
     }

@@ -54,6 +54,30 @@ def test_kernel_is_its_twin(n, width):
     assert model.outputs(wide[:, ::2], 2).tolist() == expected
 
 
+@pytest.mark.parametrize(
+    "cuts",
+    [
+        [-np.inf, 1.0],
+        [-np.inf, np.inf],
+        [-1e308, 0.0, 1e308],  # their range is not a number
+        [0.0, 5e-324, 1e-323],
+        [1.0, np.nextafter(1.0, 2.0), 2.0, 1e300],  # nearly all in one bucket
+        np.sort(np.random.RandomState(1).standard_cauchy(300)),
+        np.arange(100) / 7.0,
+    ],
+    ids=["constant", "none", "wide", "tiny", "skew", "tails", "even"],
+)
+def test_places_among_any_cuts(cuts):
+    """Rows enough for buckets, with values at the cuts and next to them."""
+    cuts = np.asarray(cuts)
+    hs = [Stump(0, c, 1, True) for c in cuts]
+    model = compile_stumps(hs, np.eye(len(hs)), np.array)
+    near = [cuts, np.nextafter(cuts, -np.inf), np.nextafter(cuts, np.inf), [np.nan, 0.0]]
+    X = np.resize(np.concatenate(near), 2000)[:, None]
+    expected = np.column_stack([h.predict(X) for h in hs])
+    np.testing.assert_array_equal(np.sign(model.outputs(X, 1)), expected)
+
+
 @pytest.mark.parametrize("n_stumps", [1, 2, 200])
 def test_tables_are_the_sum_of_the_stumps(n_stumps):
     X, hs, v = rows(300, 6), stumps(n_stumps, 6), RNG.randn(n_stumps, 4)
