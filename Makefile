@@ -64,7 +64,8 @@ test-browser: $(VENV)/test.stamp
 # The native core under AddressSanitizer and UBSan (g++), by the tests of all that calls it. Both
 # end the process at the first fault. Leaks are not looked for: Python itself keeps memory to the
 # end. Its own allocator is off, since it hides where an array ends; pytest lets reports through.
-SANITIZE_TESTS = tests/rows tests/oracles tests/correctors tests/model tests/test_boosting.py tests/test_weights.py \
+SANITIZE_TESTS = tests/rows tests/oracles tests/correctors tests/model tests/test_boosting.py \
+  tests/test_weights.py \
   $(shell grep -l '_core import' src/tcboost/*.py | sed 's|src/tcboost/|tests/test_|')
 sanitize: $(SANITIZED)/test.stamp
 	LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libstdc++.so)" \
