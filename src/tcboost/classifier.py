@@ -43,7 +43,7 @@ class TCBoostClassifier(BoostingClassifier):
         The budget. "auto" has a price instead, cross-validated (with other losses than
         cross-entropy it cross-validates theta, along a path of growing budgets). "cv" takes the
         lowest error of five folds over the paper's 16 budgets.
-    max_iter : int, default=500
+    max_iter : int, default=450
         Stumps, at the most; the constant counts as one.
     weak_learner : "stump"
         Only stumps can be searched exactly; see `MultiBoostECC` for other weak learners.
@@ -132,7 +132,7 @@ class TCBoostClassifier(BoostingClassifier):
         loss: str = "multinomial",
         coding: str = "vector",
         theta: float | str = "auto",
-        max_iter: int = 500,
+        max_iter: int = 450,
         *,
         weak_learner: str = "stump",
         max_bins: int | str | None = 1023,
