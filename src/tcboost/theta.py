@@ -73,7 +73,7 @@ class Style:
     name: str
     price: float
     ridge: float
-    max_bins: int
+    max_bins: int | None  # None: as many as the rows have
 
     def budget(self, level: float, n_rows: float) -> Budget:
         """A hypothesis stays out while its edge is worth less than so many rows."""
@@ -82,7 +82,7 @@ class Style:
 
 
 # A few steps, anywhere; or many small ones, which makes curves of them.
-STYLES = STEPS, CURVES = Style("steps", 3.0, 3.0, 65_535), Style("curves", 0.3, 30.0, 32)
+STYLES = STEPS, CURVES = Style("steps", 3.0, 3.0, None), Style("curves", 0.3, 30.0, 32)
 _INTERCEPT = 1e-3  # its share of the ridge
 
 

@@ -355,3 +355,4 @@ def test_coarser_rows_are_those_of_fewer_bins():
     np.testing.assert_array_equal(*(r.sum(Block.prefix_sums, V) for r in (coarse, few)))
     assert len(rows.binning.cuts[0]) > 7  # they are as they were
     assert few.coarser(8) is few
+    assert rows.coarser(None) is rows

@@ -103,9 +103,9 @@ class LocalRows:
             for part in parts
         ]
 
-    def coarser(self, max_bins: int) -> LocalRows:
+    def coarser(self, max_bins: int | None) -> LocalRows:
         """The same rows, in no more bins than that."""
-        if self.binning.n_bins.max() <= max_bins + 1:
+        if max_bins is None or self.binning.n_bins.max() <= max_bins + 1:
             return self
         rows = copy(self)
         rows._cut(max_bins)
