@@ -24,7 +24,7 @@ from .newton import newton_step
 # Of the class gap, and of the tolerance on it, what the restricted master may leave.
 _SHARE = 0.3
 _SWEEPS, _DRAFT_SWEEPS, _POLISH = 2, 6, 50
-_BATCH = 4  # a round adds up to one column for so many present ones
+_BATCH = 4  # with a price, a round adds up to one column for so many present ones
 
 
 class BallCorrective:
@@ -82,8 +82,8 @@ class BallCorrective:
         return 1e-2 * self.budget.price if self.budget.price > 0 else self.floor(0.0)
 
     def batch(self) -> int:
-        """A round solves for all columns: with few new ones at a time that is dear."""
-        return max(1, len(self.w) // _BATCH)
+        """With a price there is no end of columns that would help a little."""
+        return max(1, len(self.w) // _BATCH) if self.budget.price > 0 else 1
 
     def set_budget(self, budget: Budget) -> None:
         """Go on with another budget."""
