@@ -28,7 +28,7 @@ using Places = nb::ndarray<const std::int32_t, nb::ndim<1>, nb::c_contig, nb::de
 template <class Bin>
 Sums prefix_sums(Bins<Bin> cells, Weights u, std::optional<Offsets> y,
                  std::optional<Codes> M, Offsets first, Offsets group, Places place,
-                 Offsets offset, int n_threads) {
+                 Offsets offset, Offsets wanted, int n_threads) {
     const std::size_t n = cells.shape(0), n_groups = cells.shape(1);
     const std::size_t n_features = group.shape(0), width = u.shape(1) + (y && !M ? 1 : 0);
     if (u.shape(0) != n || (y && y->shape(0) != n))
@@ -37,10 +37,12 @@ Sums prefix_sums(Bins<Bin> cells, Weights u, std::optional<Offsets> y,
         throw std::invalid_argument("a code needs classes, and one bit a weight");
     if (first.shape(0) != n_groups + 1 || offset.shape(0) != n_features + 1)
         throw std::invalid_argument("first and offset need one more entry than there are");
+    const auto no_group = [&](std::int64_t g) { return g < 0 || std::size_t(g) >= n_groups; };
+    if (std::any_of(wanted.data(), wanted.data() + wanted.size(), no_group))
+        throw std::invalid_argument("there is no such group");
     std::int64_t n_places = 0;
     for (std::size_t d = 0; d < n_features; ++d) {
-        if (group(d) < 0 || std::size_t(group(d)) >= n_groups)
-            throw std::invalid_argument("there is no such group");
+        if (no_group(group(d))) throw std::invalid_argument("there is no such group");
         n_places += first(group(d) + 1) - first(group(d));
     }
     if (std::int64_t(place.shape(0)) != n_places)
@@ -48,8 +50,8 @@ Sums prefix_sums(Bins<Bin> cells, Weights u, std::optional<Offsets> y,
     const std::size_t rows = static_cast<std::size_t>(offset(n_features));
     auto* out = new std::int64_t[rows * width];
     nb::capsule owner(out, [](void* p) noexcept { delete[] static_cast<std::int64_t*>(p); });
-    const tcboost::Groups groups{n_groups,     n_features,   first.data(),
-                                 group.data(), place.data(), offset.data()};
+    const tcboost::Groups groups{n_groups,     n_features,    first.data(),  group.data(),
+                                 place.data(), offset.data(), wanted.size(), wanted.data()};
     {
         nb::gil_scoped_release release;
         tcboost::prefix_sums(cells.data(), u.data(), y ? y->data() : nullptr,
@@ -366,7 +368,7 @@ NB_MODULE(_core, m) {
               nb::arg("M").noconvert().none(),
               nb::arg("first").noconvert(), nb::arg("group").noconvert(),
               nb::arg("place").noconvert(), nb::arg("offset").noconvert(),
-              nb::arg("n_threads"),
+              nb::arg("wanted").noconvert(), nb::arg("n_threads"),
               "Sums of V over the rows, by feature and cumulated over its bins.");
     };
     def(&prefix_sums<std::uint8_t>, &table_rows<std::uint8_t>);

@@ -21,6 +21,8 @@ struct Groups {
     const std::int64_t* group;   // of each feature
     const std::int32_t* place;   // feature by feature, the bin of each cell of its group
     const std::int64_t* offset;  // where the bins of a feature start; n_features + 1 entries
+    std::size_t n_wanted;
+    const std::int64_t* wanted;  // the groups to count; the sums of the others are zero
 };
 
 // Integers from the start of a cache line on: rows of eight that cross lines cost half as much
@@ -32,20 +34,22 @@ struct alignas(64) Line {
 // Room for so many, and never none: there is always a first line to point to.
 inline std::vector<Line> lines(std::size_t size) { return std::vector<Line>(size / 8 + 1); }
 
-// Add the rows of V (rows x stride) to their cells, in the groups from `begin` to `end`. Stride
-// is that of V where the compiler shall know it, or zero. Two groups at a time take a tenth less:
-// a row of V is read once for both.
+// Add the rows of V (rows x stride) to their cells, in the wanted groups from `begin` to `end`.
+// Stride is that of V where the compiler shall know it, or zero. Two groups at a time take a tenth
+// less: a row of V is read once for both.
 template <std::size_t Stride, class Bin>
 TCBOOST_WIDE void add_rows(const Bin* cells, std::size_t n, const std::int64_t* V, std::size_t rows,
               std::size_t any_stride, const Groups& groups, std::size_t begin, std::size_t end,
               std::int64_t* sums) {
     const std::size_t stride = Stride ? Stride : any_stride;
     constexpr std::size_t block = Stride ? Stride : 4;
-    for (std::size_t g = begin; g < end; g += 2) {
-        const bool two = g + 1 < end;
+    for (std::size_t at = begin; at < end; at += 2) {
+        const bool two = at + 1 < end;
+        const std::int64_t g = groups.wanted[at], h = two ? groups.wanted[at + 1] : g;
         std::int64_t* of_group = sums + static_cast<std::size_t>(groups.first[g]) * stride;
-        std::int64_t* of_next = sums + static_cast<std::size_t>(groups.first[g + 1]) * stride;
-        const Bin *cell = cells + g * n, *next = cell + n;
+        std::int64_t* of_next = sums + static_cast<std::size_t>(groups.first[h]) * stride;
+        const Bin* cell = cells + static_cast<std::size_t>(g) * n;
+        const Bin* next = cells + static_cast<std::size_t>(h) * n;
         for (std::size_t i = 0; i < rows; ++i) {
             for (std::size_t k = 0; k < stride; k += block) {
                 // By way of local arrays, or the compiler fears that the sums and v overlap.
@@ -77,13 +81,13 @@ void prefix_sums(const Bin* cells, const std::int64_t* u, const std::int64_t* y,
     constexpr std::size_t chunk = 512;
     const std::size_t stride = width <= 2 ? width : (width + 3) / 4 * 4;
     const std::size_t n_cells = static_cast<std::size_t>(groups.first[groups.n_groups]);
-    const std::size_t work = n * groups.n_groups;
+    const std::size_t work = n * groups.n_wanted;
     // Below this much work a thread costs more than it saves.
     const std::size_t threads = work * width < 100000 ? 1 : std::max(n_threads, 1);
     // Each slice of the rows has sums of its own, as long as these are few; the other threads
     // share the groups of a slice.
     const std::size_t slices = std::min(threads, 1 + work / (4 * n_cells + 1));
-    const std::size_t parts = std::min(groups.n_groups, (threads + slices - 1) / slices);
+    const std::size_t parts = std::min(groups.n_wanted, (threads + slices - 1) / slices);
     const auto add = stride == 1   ? add_rows<1, Bin>
                      : stride == 2 ? add_rows<2, Bin>
                      : stride == 4 ? add_rows<4, Bin>
@@ -95,8 +99,8 @@ void prefix_sums(const Bin* cells, const std::int64_t* u, const std::int64_t* y,
     std::int64_t* sums = memory.data()->at;
     parallel_for(slices * parts, n_threads, [&](std::size_t task) {
         const std::size_t slice = task / parts, part = task % parts;
-        const std::size_t begin = groups.n_groups * part / parts;
-        const std::size_t end = groups.n_groups * (part + 1) / parts;
+        const std::size_t begin = groups.n_wanted * part / parts;
+        const std::size_t end = groups.n_wanted * (part + 1) / parts;
         std::vector<Line> rows_of_V = lines(chunk * stride);
         std::int64_t* V = rows_of_V.data()->at;
         for (std::size_t i = n * slice / slices, last = n * (slice + 1) / slices; i < last;) {

@@ -8,7 +8,8 @@ import pytest
 
 from reference import algorithms as ref
 from reference import programs
-from tcboost import AdaBoostECC, MultiBoostECC, MultiBoostMO, TCBoostClassifier
+from tcboost import AdaBoostECC, MultiBoostECC, MultiBoostMO, TCBoostClassifier, theta_path
+from tcboost.boosting import Run, Task
 from tcboost.certificate import Certificate, Certifier
 from tcboost.coding import ecoc, runs
 from tcboost.columns import FixedCode, LearnedCode, RandomCode
@@ -188,6 +189,50 @@ def test_unused_features_are_in_no_optimum(name):
     # To leave them out changes nothing.
     without = make().fit(X[:, np.setdiff1d(np.arange(6), unused)], y)
     assert without.certificate_.primal == pytest.approx(model.certificate_.primal, abs=3e-8)
+
+
+LEFT_OUT = {
+    **{k: partial(TCBoostClassifier, **v) for k, v in UNUSED.items() if "price" not in k},
+    "MO": partial(MultiBoostMO, theta=2.0),
+    "ECC": partial(MultiBoostECC, theta=2.0),
+}
+
+
+@pytest.mark.parametrize("name", LEFT_OUT)
+def test_a_search_without_unused_features_finds_the_same(name, monkeypatch):
+    X, y = noisy(600)
+    X = X[:, [5, 0, 1, 2, 3, 4]]  # noise first
+    price, left_out = Task.price, []
+
+    def spy(self, u, unused=None):
+        left_out.append(0 if unused is None else int(unused.sum()))
+        return price(self, u, unused)
+
+    monkeypatch.setattr(Task, "price", spy)
+    make = partial(LEFT_OUT[name], tol=1e-8, max_iter=1000, random_state=0)
+    model = make().fit(X, y)
+    assert left_out[0] == 0
+    assert left_out[-1] > 0, "nothing was left out"
+    monkeypatch.setattr(Run, "_leave_out", lambda self, scale: None)
+    full = make().fit(X, y)
+    np.testing.assert_allclose(model.history_["loss"], full.history_["loss"], atol=1e-8, rtol=0)
+    # Certificates of all rounds are true, whatever they were made from.
+    best = full.certificate_.primal
+    assert (model.history_["loss"] - model.history_["gap"] <= best).all()
+    assert set(full.certificate_.unused_features) <= set(model.certificate_.unused_features)
+
+
+def test_what_is_left_out_comes_back_with_another_budget():
+    X, y = noisy()
+    make = partial(TCBoostClassifier, coding="learned", tol=1e-8, max_iter=1000)
+    thetas = [1.0, 2.0, 12.0]
+    path = theta_path(make(), X, y, thetas)
+    unused = [set(m.certificate_.unused_features) for m in path.estimators]
+    assert unused[2] < unused[0]
+    for theta, loss, gap in zip(thetas, path.loss, path.gap, strict=True):
+        truth = make(theta=theta).fit(X, y).certificate_
+        assert loss - gap <= truth.primal
+        assert loss == pytest.approx(truth.primal, abs=3e-8)
 
 
 def test_unused_features_of_the_paper_s_estimators():

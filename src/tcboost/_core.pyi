@@ -15,6 +15,7 @@ def prefix_sums(
     group: NDArray[np.int64],
     place: NDArray[np.int32],
     offset: NDArray[np.int64],
+    wanted: NDArray[np.int64],
     n_threads: int,
 ) -> NDArray[np.int64]:
     """Sums of V over the rows, by feature and cumulated over its bins."""

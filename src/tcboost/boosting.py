@@ -41,12 +41,15 @@ class Task:
     oracle: Oracle
     chooser: Chooser
 
-    def price(self, u: NDArray[np.int64]) -> Prices:
+    def price(self, u: NDArray[np.int64], unused: NDArray[np.bool_] | None = None) -> Prices:
         """All hypotheses under the dual weights u; stumps have most adjoints built in."""
-        if isinstance(self.oracle, StumpOracle) and type(self.margin) in (Pairwise, Codeword):
+        if not isinstance(self.oracle, StumpOracle):
+            return self.oracle.price(self.rows, self.margin.adjoint(u, self.rows.y))
+        if type(self.margin) in (Pairwise, Codeword):
             M = getattr(self.margin, "M", None)
-            return self.oracle.price(self.rows, u, self.rows.y, M=M)
-        return self.oracle.price(self.rows, self.margin.adjoint(u, self.rows.y))
+            return self.oracle.price(self.rows, u, self.rows.y, M=M, unused=unused)
+        V = self.margin.adjoint(u, self.rows.y)
+        return self.oracle.price(self.rows, V, unused=unused)
 
     def wrong(self, z: Vector, columns: list[Column], w: Vector) -> NDArray[np.bool_]:
         """Which rows are misclassified: by their margins, or by scores if these do not tell."""
@@ -101,7 +104,11 @@ class Run:
         self.paused: Run | None = None
         self.over = False
         self.budgets: list[float] = []  # of the rounds to come, where theta is to grow
-        self._certifier, self._open = Certifier(), np.inf
+        self._certifier, self._open, self._looked = Certifier(), np.inf, np.inf
+        self._priced: tuple[Prices, Vector]
+        self._proved: NDArray[np.bool_]
+        self._left_out: NDArray[np.bool_] | None
+        self._forget_proofs()
         self._u: NDArray[np.int64] | None = None  # the memory of the dual weights
 
     @property
@@ -166,7 +173,8 @@ class Run:
             del dual, outputs
         self.over = True
         if task.oracle.exact and not draft:
-            unused = tuple(int(d) for d in np.flatnonzero(self._unused(dual.scale)))
+            found = np.flatnonzero(self._proved | self._unused(dual.scale))
+            unused = tuple(int(d) for d in found)
             self.certificate = replace(self.certificate, unused_features=unused)
         return self
 
@@ -181,15 +189,45 @@ class Run:
         prices, bounds = self._priced
         n_features = len(task.rows.binning.cuts)
         best = prices.best_of_features(task.chooser.measure, n_features) / scale
-        near = task.chooser.slope * task.loss.spread(task.margin)
-        near *= np.sqrt(2.0 * max(0.0, self._open) + 1e-14)
-        near = np.minimum(near, 1e300)  # a feature without a stump is below that, too
+        near = np.minimum(self._near(), 1e300)  # a feature without a stump is below that, too
         if budget.price > 0:
             return (best < budget.price - near).all(axis=1)
         level = np.array([budget.level(bounds, self.corrector.theta)])
         if best.shape[1] > 1:
             level = best.max(axis=0)
         return (best < level - 2.0 * near).all(axis=1)
+
+    def _near(self) -> float:
+        """How far an edge can be from what it is at the optimum."""
+        task = self.task
+        slope = task.chooser.slope * task.loss.spread(task.margin)
+        return float(slope * np.sqrt(2.0 * max(0.0, self._open) + 1e-14))
+
+    def _leave_out(self, scale: float) -> None:
+        """Price no more what is proved to be unused, as long as the budget stays.
+
+        Without these features the optimum is the same, and so a bound of the others is one of
+        all. Those of present columns stay: correctors need their edges. A look costs about as
+        much as the search, so it is taken when the gap has halved.
+        """
+        oracle = self.task.oracle
+        lasting = isinstance(self.corrector, TotallyCorrective | BallCorrective)
+        if self.budgets or not (lasting and isinstance(oracle, StumpOracle) and self.columns):
+            return
+        if self._open > 0.5 * self._looked or 2.0 * self._near() > self._priced[1].max():
+            return
+        self._looked = self._open
+        self._proved |= self._unused(scale)
+        present = np.concatenate([c.candidates[:, 0] for c in self.columns])
+        left_out = self._proved.copy()
+        left_out[oracle.feature(present[present > 0])] = False  # 0 is the constant
+        if left_out.any():
+            self._left_out = left_out
+
+    def _forget_proofs(self) -> None:
+        """They were about the problem with another budget."""
+        self._proved = np.zeros(len(self.task.rows.binning.cuts), dtype=bool)
+        self._left_out, self._looked = None, np.inf
 
     def model(self) -> Model:
         """The last model, or the one that was the best on the rows held out.
@@ -214,6 +252,9 @@ class Run:
         if self.columns:  # the first entry is for the columns that stay
             self.history.edges.append(np.nan)
         self.corrector.set_budget(budget)
+        if self._left_out is not None:
+            self._certifier = Certifier()
+        self._forget_proofs()
 
     def _grow(self, solve: bool = True) -> None:
         """Take the budget of the next round."""
@@ -232,7 +273,7 @@ class Run:
             z, task.rows.weight, task.rows.n_threads, self._u
         )
         self._u, self._least = dual.u, float(z.min() if dual.least is None else dual.least)
-        prices = task.price(dual.u)
+        prices = task.price(dual.u, self._left_out)
         w, budget, scale = corrector.w, corrector.budget, float(dual.scale)
         a = task.chooser.edges(prices, self.columns) / scale if self.columns else 0.0 * w
         shrinkage = budget.ridges(w) * w
@@ -269,8 +310,12 @@ class Run:
                 return dual, g, priced
         gain = budget.gain(bounds, theta)
         if budget.price == 0:
-            self._certifier.add(float(bounds.max()), offset)
+            if self._left_out is None:
+                self._certifier.add(float(bounds.max()), offset)
+            else:  # that edge is not for larger budgets; for smaller ones the bound is
+                self._certifier.add(0.0, offset - gain)
             self._open = primal - offset + gain
+            self._leave_out(scale)
         self.certificate = self._certificate(primal, theta, offset - gain)
         return dual, g, priced
 

@@ -76,7 +76,6 @@ class StumpOracle:
         missing = offset[self._feature] + MISSING
         self._missing_left = np.flatnonzero((masses[missing] > 0) & ~self._missing_right)
         self._missing = missing[self._missing_left]
-        self._last = offset[1] - 1
         bins = "exact ranks" if rows.binning.exact else f"{n_bins.max() - 1} bins"
         self.hypothesis_class = f"stumps on {bins}"
 
@@ -93,19 +92,30 @@ class StumpOracle:
         V: NDArray[np.int64],
         *y: NDArray[np.intp],
         M: NDArray[np.int8] | None = None,
+        unused: NDArray[np.bool_] | None = None,
     ) -> StumpPrices:
         """Edges of every stump, from one pass over the rows.
 
-        With classes y, and maybe a code M, it is dual weights, and V their adjoint.
+        With classes y, and maybe a code M, it is dual weights, and V their adjoint. Groups
+        without any other feature than `unused` ones are not looked at, and their stumps have
+        no edges.
         """
-        sums = rows.sum(partial(Block.prefix_sums, M=M), V, *y)
+        groups, wanted, d = rows.groups, None, 0
+        if unused is not None:
+            used = np.unique(groups.group[~unused])
+            wanted = used if len(used) else groups.group[:1]
+            counted = np.isin(groups.group, wanted)
+            d = int(counted.argmax())
+        sums = rows.sum(partial(Block.prefix_sums, M=M, wanted=wanted), V, *y)
         left = sums.take(self._left, axis=0)
         left[0] = 0  # the constant has all rows on its right
-        total = sums[self._last] + sums[MISSING]
+        total = sums[groups.offset[d + 1] - 1] + sums[groups.offset[d] + MISSING]
         if len(self._missing):
             left[self._missing_left] += sums[self._missing]
         left *= -2
         left += total
+        if unused is not None:
+            left[1:][~counted[self._feature[1:]]] = 0
         return StumpPrices(self, left)
 
     def outputs(self, columns: Sequence[Column]) -> list[NDArray[np.int8]]:

@@ -44,15 +44,18 @@ class Block:
         V: NDArray[np.int64],
         y: NDArray[np.intp] | None = None,
         M: NDArray[np.int8] | None = None,
+        wanted: NDArray[np.int64] | None = None,
     ) -> NDArray[np.int64]:
         """Kernel: sums of V by feature, cumulated over bins (``cpp/histogram.hpp``).
 
         With classes y it is the dual weights of pairwise margins, or with a code M of
-        codeword margins, and V their adjoint, which is never held as a whole.
+        codeword margins, and V their adjoint, which is never held as a whole. Sums of groups
+        that are not `wanted` are zero; if nothing is said, all are.
         """
-        groups = self.groups
-        arrays = groups.first, groups.group, groups.place, groups.offset
-        return prefix_sums(self.cells, np.ascontiguousarray(V), y, M, *arrays, self.n_threads)
+        groups, V = self.groups, np.ascontiguousarray(V)
+        wanted = np.arange(self.cells.shape[1]) if wanted is None else wanted
+        arrays = groups.first, groups.group, groups.place, groups.offset, wanted
+        return prefix_sums(self.cells, V, y, M, *arrays, self.n_threads)
 
 
 class LocalRows:
