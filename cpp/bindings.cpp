@@ -4,6 +4,7 @@
 #include <nanobind/stl/optional.h>
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <stdexcept>
 
@@ -25,16 +26,9 @@ using Sums = nb::ndarray<nb::numpy, std::int64_t, nb::ndim<2>>;
 using Codes = nb::ndarray<const std::int8_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Places = nb::ndarray<const std::int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
-template <class Bin>
-Sums prefix_sums(Bins<Bin> cells, Weights u, std::optional<Offsets> y,
-                 std::optional<Codes> M, Offsets first, Offsets group, Places place,
-                 Offsets offset, Offsets wanted, int n_threads) {
-    const std::size_t n = cells.shape(0), n_groups = cells.shape(1);
-    const std::size_t n_features = group.shape(0), width = u.shape(1) + (y && !M ? 1 : 0);
-    if (u.shape(0) != n || (y && y->shape(0) != n))
-        throw std::invalid_argument("cells, weights and classes differ in their rows");
-    if (M && (!y || M->shape(1) != width))
-        throw std::invalid_argument("a code needs classes, and one bit a weight");
+tcboost::Groups checked_groups(std::size_t n_groups, Offsets first, Offsets group, Places place,
+                               Offsets offset, Offsets wanted) {
+    const std::size_t n_features = group.shape(0);
     if (first.shape(0) != n_groups + 1 || offset.shape(0) != n_features + 1)
         throw std::invalid_argument("first and offset need one more entry than there are");
     const auto no_group = [&](std::int64_t g) { return g < 0 || std::size_t(g) >= n_groups; };
@@ -47,17 +41,40 @@ Sums prefix_sums(Bins<Bin> cells, Weights u, std::optional<Offsets> y,
     }
     if (std::int64_t(place.shape(0)) != n_places)
         throw std::invalid_argument("place needs an entry for each feature and cell");
-    const std::size_t rows = static_cast<std::size_t>(offset(n_features));
+    return {n_groups,     n_features,    first.data(),  group.data(),
+            place.data(), offset.data(), wanted.size(), wanted.data()};
+}
+
+// Call work(width, out) and return out: sums by feature and bin, and by class where there are
+// classes and no code. K is the number of weights of a row.
+template <class Bin, class Work>
+Sums sums_of(Bins<Bin> cells, std::size_t n, std::size_t K, std::optional<Offsets> y,
+             std::optional<Codes> M, const tcboost::Groups& groups, Work work) {
+    const std::size_t classes = y && !M ? K + 1 : 0, width = classes ? classes : K;
+    if (cells.shape(0) != n || (y && y->shape(0) != n))
+        throw std::invalid_argument("cells, weights and classes differ in their rows");
+    if (M && (!y || M->shape(1) != width))
+        throw std::invalid_argument("a code needs classes, and one bit a weight");
+    const std::size_t rows = static_cast<std::size_t>(groups.offset[groups.n_features]) + classes;
     auto* out = new std::int64_t[rows * width];
     nb::capsule owner(out, [](void* p) noexcept { delete[] static_cast<std::int64_t*>(p); });
-    const tcboost::Groups groups{n_groups,     n_features,    first.data(),  group.data(),
-                                 place.data(), offset.data(), wanted.size(), wanted.data()};
     {
         nb::gil_scoped_release release;
-        tcboost::prefix_sums(cells.data(), u.data(), y ? y->data() : nullptr,
-                             M ? M->data() : nullptr, groups, n, width, n_threads, out);
+        work(width, out);
     }
     return Sums(out, {rows, width}, owner);
+}
+
+template <class Bin>
+Sums prefix_sums(Bins<Bin> cells, Weights u, std::optional<Offsets> y, std::optional<Codes> M,
+                 Offsets first, Offsets group, Places place, Offsets offset, Offsets wanted,
+                 int n_threads) {
+    const auto groups = checked_groups(cells.shape(1), first, group, place, offset, wanted);
+    const std::size_t n = u.shape(0);
+    return sums_of(cells, n, u.shape(1), y, M, groups, [&](std::size_t width, std::int64_t* out) {
+        tcboost::prefix_sums(cells.data(), u.data(), y ? y->data() : nullptr,
+                             M ? M->data() : nullptr, groups, n, width, n_threads, out);
+    });
 }
 
 using Signs = nb::ndarray<const std::int8_t, nb::ndim<2>, nb::f_contig, nb::device::cpu>;
@@ -135,6 +152,10 @@ nb::object stump_scores(Features X, Offsets feature, Offsets start, Reals cuts, 
 
 using Margins = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
+nb::tuple weights_found(const tcboost::DualIntegers& dual) {
+    return nb::make_tuple(dual.loss, dual.bits, dual.total, dual.least);
+}
+
 // Of the log-loss or of the cross-entropy; into u.
 nb::tuple dual_integers(Margins z, Reals weight, bool cross_entropy,
                         nb::ndarray<std::int64_t, nb::ndim<2>, nb::c_contig, nb::device::cpu> u,
@@ -145,11 +166,28 @@ nb::tuple dual_integers(Margins z, Reals weight, bool cross_entropy,
     tcboost::DualIntegers dual;
     {
         nb::gil_scoped_release release;
-        const auto kernel =
-            cross_entropy ? tcboost::cross_entropy_integers : tcboost::softmax_integers;
-        dual = kernel(z.data(), weight.data(), n, width, n_threads, u.data());
+        dual = tcboost::dual_integers(z.data(), weight.data(), cross_entropy, std::nan(""), n,
+                                      width, n_threads, tcboost::InMemory{u.data(), width});
     }
-    return nb::make_tuple(dual.loss, dual.bits, dual.total, dual.least);
+    return weights_found(dual);
+}
+
+template <class Bin>
+nb::tuple weigh_and_sum(Margins z, Reals weight, bool cross_entropy, double least, Bins<Bin> cells,
+                        Offsets y, std::optional<Codes> M, Offsets first, Offsets group,
+                        Places place, Offsets offset, Offsets wanted, int n_threads) {
+    const auto groups = checked_groups(cells.shape(1), first, group, place, offset, wanted);
+    const std::size_t n = z.shape(0);
+    if (z.size() == 0 || weight.shape(0) != n)
+        throw std::invalid_argument("z and weight differ in their shapes, or have no rows");
+    tcboost::DualIntegers dual;
+    Sums sums = sums_of(cells, n, z.shape(1), y, M, groups, [&](std::size_t width,
+                                                                std::int64_t* out) {
+        dual = tcboost::weigh_and_sum(cells.data(), z.data(), weight.data(), cross_entropy, least,
+                                      y.data(), M ? M->data() : nullptr, groups, n, width,
+                                      n_threads, out);
+    });
+    return nb::make_tuple(sums, weights_found(dual));
 }
 
 using Margin8 = nb::ndarray<nb::numpy, std::int8_t, nb::ndim<2>>;
@@ -186,33 +224,48 @@ nb::ndarray<nb::numpy, Number, nb::ndim<2>> pairwise_margins(Outputs<Number> out
     return {rho, {n, width}, owner};
 }
 
-nb::tuple margin_sums(Weights u, Codes rho, int n_threads) {
-    if (u.shape(0) != rho.shape(0) || u.shape(1) != rho.shape(1))
-        throw std::invalid_argument("u and rho differ in their shapes");
-    tcboost::MarginSums sums;
-    {
-        nb::gil_scoped_release release;
-        sums = tcboost::margin_sums(u.data(), rho.data(), u.size(), n_threads);
-    }
-    return nb::make_tuple(sums.wrong, sums.right, sums.neither, sums.smallest, sums.largest);
-}
-
 void add_margins(Changed z, double coefficient, Codes rho, int n_threads) {
     if (z.size() != rho.size()) throw std::invalid_argument("z and rho differ in their shapes");
     nb::gil_scoped_release release;
     tcboost::add_margins(z.data(), coefficient, rho.data(), z.size(), n_threads);
 }
 
-nb::ndarray<nb::numpy, bool, nb::ndim<1>> pairwise_wrong(Margins z, Offsets y, int n_threads) {
-    const std::size_t n = z.shape(0);
-    if (y.shape(0) != n) throw std::invalid_argument("z and y differ in their rows");
-    auto* wrong = new bool[n];
-    nb::capsule owner(wrong, [](void* p) noexcept { delete[] static_cast<bool*>(p); });
+using Flags = nb::ndarray<nb::numpy, bool, nb::ndim<1>>;
+
+// An array of n that work fills.
+template <class Work>
+Flags flags_of(std::size_t n, Work work) {
+    auto* flags = new bool[n];
+    nb::capsule owner(flags, [](void* p) noexcept { delete[] static_cast<bool*>(p); });
     {
         nb::gil_scoped_release release;
-        tcboost::pairwise_wrong(z.data(), y.data(), n, z.shape(1), n_threads, wrong);
+        work(flags);
     }
-    return nb::ndarray<nb::numpy, bool, nb::ndim<1>>(wrong, {n}, owner);
+    return Flags(flags, {n}, owner);
+}
+
+Flags pairwise_wrong(Margins z, Offsets y, int n_threads) {
+    const std::size_t n = z.shape(0);
+    if (y.shape(0) != n) throw std::invalid_argument("z and y differ in their rows");
+    return flags_of(n, [&](bool* wrong) {
+        tcboost::pairwise_wrong(z.data(), y.data(), n, z.shape(1), n_threads, wrong);
+    });
+}
+
+nb::tuple add_coded(Changed z, double coefficient, Codes outputs,
+                    nb::ndarray<const std::int8_t, nb::ndim<1>, nb::c_contig> code, Offsets y,
+                    int n_threads) {
+    const std::size_t n = outputs.shape(0), n_classes = outputs.shape(1);
+    if (n == 0 || y.shape(0) != n || z.ndim() != 2 || z.shape(0) != n)
+        throw std::invalid_argument("z, outputs and y differ in their rows, or have none");
+    if (n_classes < 2 || code.shape(0) != n_classes || z.shape(1) != n_classes - 1)
+        throw std::invalid_argument("z, outputs and code differ in their classes");
+    double least = 0.0;
+    Flags wrong = flags_of(n, [&](bool* flags) {
+        least = tcboost::add_coded(z.data(), coefficient, outputs.data(), code.data(), y.data(), n,
+                                   n_classes - 1, n_threads, flags);
+    });
+    return nb::make_tuple(least, wrong);
 }
 
 // A NumPy array that owns what was in the vector.
@@ -360,7 +413,7 @@ nb::object solve_simplex_qp(nb::ndarray<const double, nb::ndim<2>, nb::c_contig>
 
 NB_MODULE(_core, m) {
     m.doc() = "Kernels of tcboost: stateless functions on arrays.";
-    const auto def = [&m](auto function, auto rows) {
+    const auto def = [&m](auto function, auto rows, auto weigh) {
         m.def("table_rows", rows, nb::arg("table").noconvert(), nb::arg("cells").noconvert(),
               nb::arg("n_threads"), "The row of the table for each cell.");
         m.def("prefix_sums", function, nb::arg("cells").noconvert(),
@@ -369,11 +422,18 @@ NB_MODULE(_core, m) {
               nb::arg("first").noconvert(), nb::arg("group").noconvert(),
               nb::arg("place").noconvert(), nb::arg("offset").noconvert(),
               nb::arg("wanted").noconvert(), nb::arg("n_threads"),
-              "Sums of V over the rows, by feature and cumulated over its bins.");
+              "Sums of V over the rows, by feature and cumulated over its bins, and by class.");
+        m.def("weigh_and_sum", weigh, nb::arg("z").noconvert(), nb::arg("weight").noconvert(),
+              nb::arg("cross_entropy"), nb::arg("least"), nb::arg("cells").noconvert(),
+              nb::arg("y").noconvert(), nb::arg("M").noconvert().none(),
+              nb::arg("first").noconvert(), nb::arg("group").noconvert(),
+              nb::arg("place").noconvert(), nb::arg("offset").noconvert(),
+              nb::arg("wanted").noconvert(), nb::arg("n_threads"),
+              "`prefix_sums` of the dual weights at margins z, and what `dual_integers` tells.");
     };
-    def(&prefix_sums<std::uint8_t>, &table_rows<std::uint8_t>);
-    def(&prefix_sums<std::uint16_t>, &table_rows<std::uint16_t>);
-    def(&prefix_sums<std::uint32_t>, &table_rows<std::uint32_t>);
+    def(&prefix_sums<std::uint8_t>, &table_rows<std::uint8_t>, &weigh_and_sum<std::uint8_t>);
+    def(&prefix_sums<std::uint16_t>, &table_rows<std::uint16_t>, &weigh_and_sum<std::uint16_t>);
+    def(&prefix_sums<std::uint32_t>, &table_rows<std::uint32_t>, &weigh_and_sum<std::uint32_t>);
     m.def("descend", &descend, nb::arg("H").noconvert(), nb::arg("codes").none(),
           nb::arg("start").noconvert(), nb::arg("weight").noconvert(),
           nb::arg("W").noconvert(), nb::arg("F").noconvert(), nb::arg("theta"),
@@ -395,10 +455,12 @@ NB_MODULE(_core, m) {
     };
     margins(&pairwise_margins<std::int8_t>);
     margins(&pairwise_margins<double>);
-    m.def("margin_sums", &margin_sums, nb::arg("u").noconvert(), nb::arg("rho").noconvert(),
-          nb::arg("n_threads"), "Sums of u where rho < 0, > 0, = 0; least and largest |rho|.");
     m.def("add_margins", &add_margins, nb::arg("z").noconvert(), nb::arg("coefficient"),
           nb::arg("rho").noconvert(), nb::arg("n_threads"), "z += coefficient rho.");
+    m.def("add_coded", &add_coded, nb::arg("z").noconvert(), nb::arg("coefficient"),
+          nb::arg("outputs").noconvert(), nb::arg("code").noconvert(), nb::arg("y").noconvert(),
+          nb::arg("n_threads"),
+          "z += coefficient times pairwise margins; the least z, and where rows are wrong.");
     m.def("pairwise_wrong", &pairwise_wrong, nb::arg("z").noconvert(),
           nb::arg("y").noconvert(), nb::arg("n_threads"), "Which rows are misclassified.");
     auto master = [&m](auto type, const char* name) {

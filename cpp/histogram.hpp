@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "machine.hpp"
+#include "weights.hpp"
 
 namespace tcboost {
 
@@ -67,83 +68,191 @@ TCBOOST_WIDE void add_rows(const Bin* cells, std::size_t n, const std::int64_t* 
     }
 }
 
-// out[offset[d] + b, k] = sum of V[i, k] over the rows with 1 <= bin of (i, d) <= b, for b >= 1;
-// row offset[d] holds the sum over the missing values, bin 0.
+// Rows of V, the adjoint of pairwise margins, from their weights u (rows x width) and classes y;
+// and the sums of u by class, if they are wanted. These have a loop of their own: to read what was
+// written just before takes longer.
+template <class Width>
+TCBOOST_WIDE void pairwise_rows(Width width, const std::int64_t* u, const std::int64_t* y,
+                                std::size_t rows, std::size_t stride, std::int64_t* V,
+                                std::int64_t* by_class) {
+    for (std::size_t r = 0; r < rows; ++r) {
+        const std::int64_t* from = u + r * width;
+        std::int64_t *v = V + r * stride, total = 0;
+        const auto own = static_cast<std::size_t>(y[r]);
+        for (std::size_t k = 0; k < width; ++k) {
+            total += from[k];
+            v[k + (k >= own)] = -from[k];
+        }
+        v[own] = total;
+    }
+    if (!by_class) return;
+    for (std::size_t r = 0; r < rows; ++r) {
+        const std::int64_t* from = u + r * width;
+        std::int64_t* TCBOOST_RESTRICT sum = by_class + static_cast<std::size_t>(y[r]) * stride;
+        for (std::size_t k = 0; k < width; ++k) sum[k] += from[k];
+    }
+}
+
+// Sums of V by cell and, where V is the adjoint of pairwise margins, of u by class.
 //
-// cells is n x n_groups by columns, u is n x K by rows, out is offset[n_features] x width. V is
-// u, or with the classes y the adjoint of margins: with a code M (`Codeword.adjoint`) M[y_i] u[i],
-// else (`Pairwise.adjoint`, width = K + 1) V[i, y_i] is the sum of u[i], and the other classes
-// have -u[i]. It is made for a few rows at a time and stays in the first-level cache.
+// V follows from the dual weights u of a row: it is u, or with the classes y the adjoint of
+// margins, with a code M (`Codeword.adjoint`) M[y_i] u[i], else (`Pairwise.adjoint`, width is one
+// more than that of u) V[i, y_i] is the sum of u[i], and the other classes have -u[i]. It is made for
+// a few rows at a time and stays in the nearest cache. Threads may share a table if they add to
+// different groups.
+template <class Bin>
+class Histogram {
+  public:
+    Histogram(const Bin* cells, const std::int64_t* y, const std::int8_t* M, const Groups& groups,
+              std::size_t n, std::size_t width, std::size_t tables, std::size_t threads)
+        : cells_(cells), y_(y), M_(M), groups_(groups), n_(n), width_(width),
+          stride_(width <= 2 ? width : (width + 3) / 4 * 4),
+          n_cells_(static_cast<std::size_t>(groups.first[groups.n_groups])),
+          // A table starts a line of its own, and so do the rows of a thread.
+          per_table_(((n_cells_ + classes()) * stride_ + 7) / 8 * 8),
+          per_thread_((few() * stride_ + 7) / 8 * 8), tables_(tables),
+          sums_(lines(tables * per_table_)), V_(lines(threads * per_thread_)) {}
+
+    // Rows at a time, at the most: 32 kB of V.
+    std::size_t few() const { return std::max<std::size_t>(1, 4096 / stride_); }
+
+    // Rows of the result after those of the features.
+    std::size_t classes() const { return y_ && !M_ ? width_ : 0; }
+
+    void clear() { std::fill(sums_.begin(), sums_.end(), Line{}); }
+
+    // The rows from i on, few at the most, whose weights are u; in the wanted groups from `begin`
+    // to `end`.
+    void add(std::size_t i, std::size_t rows, const std::int64_t* u, std::size_t begin,
+             std::size_t end, std::size_t table, std::size_t thread) {
+        std::int64_t* sums = sums_.data()->at + table * per_table_;
+        std::int64_t* V = V_.data()->at + thread * per_thread_;
+        std::int64_t* by_class = begin == 0 && classes() ? sums + n_cells_ * stride_ : nullptr;
+        make_V(i, rows, u, V, by_class);
+        const auto add = stride_ == 1   ? add_rows<1, Bin>
+                         : stride_ == 2 ? add_rows<2, Bin>
+                         : stride_ == 4 ? add_rows<4, Bin>
+                         : stride_ == 8 ? add_rows<8, Bin>
+                                        : add_rows<0, Bin>;
+        add(cells_ + i, n_, V, rows, stride_, groups_, begin, end, sums);
+    }
+
+    // out[offset[d] + b, k] = sum of V[i, k] over the rows with 1 <= bin of (i, d) <= b, for
+    // b >= 1; row offset[d] holds the sum over the missing values, bin 0. Then a row a class.
+    void prefix_sums(std::int64_t* out) {
+        std::int64_t* sums = sums_.data()->at;
+        for (std::size_t t = 1; t < tables_; ++t)
+            for (std::size_t j = 0; j < per_table_; ++j) sums[j] += sums[t * per_table_ + j];
+        const std::int32_t* place = groups_.place;
+        const auto n_bins = static_cast<std::size_t>(groups_.offset[groups_.n_features]);
+        std::fill(out, out + n_bins * width_, 0);
+        for (std::size_t d = 0; d < groups_.n_features; ++d) {
+            const std::int64_t* of_group = groups_.first + groups_.group[d];
+            std::int64_t* of_bins = out + static_cast<std::size_t>(groups_.offset[d]) * width_;
+            for (std::int64_t c = of_group[0]; c < of_group[1]; ++c, ++place)
+                for (std::size_t k = 0; k < width_; ++k)
+                    of_bins[static_cast<std::size_t>(*place) * width_ + k] +=
+                        sums[static_cast<std::size_t>(c) * stride_ + k];
+            const auto bins = static_cast<std::size_t>(groups_.offset[d + 1] - groups_.offset[d]);
+            for (std::size_t j = 2 * width_; j < bins * width_; ++j)
+                of_bins[j] += of_bins[j - width_];
+        }
+        for (std::size_t c = 0; c < classes(); ++c)
+            std::copy_n(sums + (n_cells_ + c) * stride_, width_, out + (n_bins + c) * width_);
+    }
+
+  private:
+    void make_V(std::size_t i, std::size_t rows, const std::int64_t* u, std::int64_t* V,
+                std::int64_t* by_class) const {
+        const std::size_t stride = stride_, K = width_ - (classes() ? 1 : 0);
+        if (classes())
+            return with_constant(K, [=](auto w) {
+                pairwise_rows(w, u, y_ + i, rows, stride, V, by_class);
+            });
+        for (std::size_t r = 0; r < rows; ++r) {
+            const std::int64_t* from = u + r * K;
+            if (!y_) {
+                std::copy(from, from + K, V + r * stride);
+                continue;
+            }
+            const std::int8_t* code = M_ + static_cast<std::size_t>(y_[i + r]) * K;
+            for (std::size_t k = 0; k < K; ++k) V[r * stride + k] = code[k] * from[k];
+        }
+    }
+
+    const Bin* cells_;
+    const std::int64_t* y_;
+    const std::int8_t* M_;
+    const Groups& groups_;
+    std::size_t n_, width_, stride_, n_cells_, per_table_, per_thread_, tables_;
+    std::vector<Line> sums_, V_;
+};
+
+// As many tables of sums as there are threads, as long as these are few.
+inline std::size_t tables_for(const Groups& groups, std::size_t n, std::size_t threads) {
+    const auto n_cells = static_cast<std::size_t>(groups.first[groups.n_groups]);
+    return std::min(threads, 1 + n * groups.n_wanted / (4 * n_cells + 1));
+}
+
+// cells is n x n_groups by columns, u is n x K by rows, out is what `Histogram` gives.
 template <class Bin>
 void prefix_sums(const Bin* cells, const std::int64_t* u, const std::int64_t* y,
                  const std::int8_t* M, const Groups& groups, std::size_t n, std::size_t width,
                  int n_threads, std::int64_t* out) {
-    constexpr std::size_t chunk = 512;
-    const std::size_t stride = width <= 2 ? width : (width + 3) / 4 * 4;
-    const std::size_t n_cells = static_cast<std::size_t>(groups.first[groups.n_groups]);
-    const std::size_t work = n * groups.n_wanted;
     // Below this much work a thread costs more than it saves.
-    const std::size_t threads = work * width < 100000 ? 1 : std::max(n_threads, 1);
-    // Each slice of the rows has sums of its own, as long as these are few; the other threads
-    // share the groups of a slice.
-    const std::size_t slices = std::min(threads, 1 + work / (4 * n_cells + 1));
+    const bool little = n * groups.n_wanted * width < 100000;
+    const std::size_t threads = little ? 1 : std::max(n_threads, 1);
+    // Each slice of the rows has a table; the other threads share the groups of a slice.
+    const std::size_t slices = tables_for(groups, n, threads);
     const std::size_t parts = std::min(groups.n_wanted, (threads + slices - 1) / slices);
-    const auto add = stride == 1   ? add_rows<1, Bin>
-                     : stride == 2 ? add_rows<2, Bin>
-                     : stride == 4 ? add_rows<4, Bin>
-                     : stride == 8 ? add_rows<8, Bin>
-                                   : add_rows<0, Bin>;
-    // A slice's sums start a line of their own.
-    const std::size_t per_slice = (n_cells * stride + 7) / 8 * 8;
-    std::vector<Line> memory = lines(slices * per_slice);
-    std::int64_t* sums = memory.data()->at;
+    Histogram<Bin> histogram(cells, y, M, groups, n, width, slices, slices * parts);
+    const std::size_t K = width - (histogram.classes() ? 1 : 0);
     parallel_for(slices * parts, n_threads, [&](std::size_t task) {
         const std::size_t slice = task / parts, part = task % parts;
         const std::size_t begin = groups.n_wanted * part / parts;
         const std::size_t end = groups.n_wanted * (part + 1) / parts;
-        std::vector<Line> rows_of_V = lines(chunk * stride);
-        std::int64_t* V = rows_of_V.data()->at;
         for (std::size_t i = n * slice / slices, last = n * (slice + 1) / slices; i < last;) {
-            const std::size_t rows = std::min(chunk, last - i);
-            with_constant(width - (y && !M ? 1 : 0), [=](auto w) {
-                for (std::size_t r = 0; r < rows; ++r) {
-                    std::int64_t* v = V + r * stride;
-                    const std::int64_t* from = u + (i + r) * w;
-                    if (!y) {
-                        std::copy(from, from + w, v);
-                        continue;
-                    }
-                    const std::size_t own = static_cast<std::size_t>(y[i + r]);
-                    if (M) {
-                        for (std::size_t k = 0; k < w; ++k) v[k] = M[own * w + k] * from[k];
-                        continue;
-                    }
-                    std::int64_t total = 0;
-                    for (std::size_t k = 0; k < w; ++k) {
-                        total += from[k];
-                        v[k + (k >= own)] = -from[k];
-                    }
-                    v[own] = total;
-                }
-            });
-            add(cells + i, n, V, rows, stride, groups, begin, end, sums + slice * per_slice);
+            const std::size_t rows = std::min(histogram.few(), last - i);
+            histogram.add(i, rows, u + i * K, begin, end, slice, task);
             i += rows;
         }
     });
-    for (std::size_t slice = 1; slice < slices; ++slice)
-        for (std::size_t j = 0; j < per_slice; ++j) sums[j] += sums[slice * per_slice + j];
-    const std::int32_t* place = groups.place;
-    std::fill(out, out + static_cast<std::size_t>(groups.offset[groups.n_features]) * width, 0);
-    for (std::size_t d = 0; d < groups.n_features; ++d) {
-        const std::int64_t* of_group = groups.first + groups.group[d];
-        std::int64_t* of_bins = out + static_cast<std::size_t>(groups.offset[d]) * width;
-        for (std::int64_t c = of_group[0]; c < of_group[1]; ++c, ++place)
-            for (std::size_t k = 0; k < width; ++k)
-                of_bins[static_cast<std::size_t>(*place) * width + k] +=
-                    sums[static_cast<std::size_t>(c) * stride + k];
-        const auto n_bins = static_cast<std::size_t>(groups.offset[d + 1] - groups.offset[d]);
-        for (std::size_t j = 2 * width; j < n_bins * width; ++j) of_bins[j] += of_bins[j - width];
+    histogram.prefix_sums(out);
+}
+
+// The same of the dual weights at the margins z, which are never held as a whole: to write and
+// read them took as long as to make them. With many cells it takes the two steps.
+template <class Bin>
+DualIntegers weigh_and_sum(const Bin* cells, const double* z, const double* weight,
+                           bool cross_entropy, double least, const std::int64_t* y,
+                           const std::int8_t* M, const Groups& groups, std::size_t n,
+                           std::size_t width, int n_threads, std::int64_t* out) {
+    const std::size_t K = width - (M ? 0 : 1), threads = std::max(n_threads, 1);
+    if (tables_for(groups, n, threads) < threads) {
+        std::vector<std::int64_t> u(n * K);
+        const DualIntegers dual = dual_integers(z, weight, cross_entropy, least, n, K, n_threads,
+                                                InMemory{u.data(), K});
+        prefix_sums(cells, u.data(), y, M, groups, n, width, n_threads, out);
+        return dual;
     }
+    struct Added {
+        Histogram<Bin> histogram;
+        std::size_t n_wanted, room;
+        std::vector<std::int64_t> u;
+
+        void clear() { histogram.clear(); }
+        std::int64_t* rows(std::size_t, std::size_t thread) { return u.data() + thread * room; }
+        void done(std::size_t i, std::size_t m, std::size_t thread) {
+            histogram.add(i, m, rows(i, thread), 0, n_wanted, thread, thread);
+        }
+    };
+    const std::size_t room = chunk_of_rows(K, weights_block) * K;
+    Added added{Histogram<Bin>(cells, y, M, groups, n, width, threads, threads),
+                groups.n_wanted, room, std::vector<std::int64_t>(threads * room)};
+    const DualIntegers dual =
+        dual_integers(z, weight, cross_entropy, least, n, K, n_threads, added);
+    added.histogram.prefix_sums(out);
+    return dual;
 }
 
 }  // namespace tcboost

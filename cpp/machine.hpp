@@ -52,24 +52,30 @@ void with_constant(std::size_t width, Work work) {
     }
 }
 
-// Call work(0), ..., work(n - 1) from up to n_threads threads, the caller among them.
+// Call work(0), ..., work(n - 1) from up to n_threads threads, the caller among them. Work may
+// also ask for the number of its thread, from 0 on, as in work(i, thread).
 template <class Work>
 void parallel_for(std::size_t n, int n_threads, Work work) {
     std::atomic<std::size_t> next{0};
-    auto run = [&] {
-        for (std::size_t i = next++; i < n; i = next++) work(i);
+    auto run = [&](std::size_t thread) {
+        for (std::size_t i = next++; i < n; i = next++) {
+            if constexpr (std::is_invocable_v<Work, std::size_t, std::size_t>)
+                work(i, thread);
+            else
+                work(i), static_cast<void>(thread);
+        }
     };
     const std::size_t extra = std::min<std::size_t>(n, std::max(n_threads, 1)) - (n > 0);
     std::vector<std::thread> threads;
     threads.reserve(extra);
     for (std::size_t i = 0; i < extra; ++i) {
         try {
-            threads.emplace_back(run);
+            threads.emplace_back(run, i + 1);
         } catch (const std::system_error&) {
             break;  // no more threads to be had: go on with those there are
         }
     }
-    run();
+    run(0);
     for (auto& thread : threads) thread.join();
 }
 

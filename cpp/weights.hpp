@@ -131,27 +131,29 @@ inline double least_margin(const double* z, std::size_t size, int n_threads) {
 }
 
 // Numbers in [0, 1] in integers: all times the same power of two, and in sum at most 2^60. They
-// are what fill(c, i, m, x) writes to x, for m rows from i on of chunk c.
+// are what fill(c, i, m, x) writes to x, for m rows from i on of chunk c, and go to where the
+// sink wants them.
 //
 // The power follows from their sum. One chunk in 16 tells it well enough most times, and so they
 // are rounded where they are made; if it was wrong, all is done again. To write and read them in
 // between took a third as long as the rest.
-template <class Fill>
-void to_integers(std::size_t n, std::size_t width, bool down, int n_threads, std::int64_t* u,
-                 DualIntegers& dual, Fill fill) {
+template <class Fill, class Sink>
+void to_integers(std::size_t n, std::size_t width, bool down, int n_threads, DualIntegers& dual,
+                 Fill fill, Sink& sink) {
     const std::size_t rows = chunk_of_rows(width), few = chunk_of_rows(width, weights_block);
     const std::size_t chunks = (n + rows - 1) / rows;
     std::vector<double> sums(chunks);
     std::vector<std::int64_t> totals(chunks);
-    const auto one = [&](std::size_t c, double scale) {
+    const auto one = [&](std::size_t c, double scale, std::size_t thread) {
         std::vector<double> x(few * width);
         sums[c] = 0.0, totals[c] = 0;
         for (std::size_t i = c * rows, last = std::min(n, i + rows); i < last; i += few) {
             const std::size_t m = std::min(few, last - i);
             fill(c, i, m, x.data());
             sums[c] += sum_of(x.data(), m * width);
-            if (scale > 0 && sums[c] * scale < 0x1p61)  // else it was wrong, and they may not fit
-                totals[c] += round_all(x.data(), m * width, scale, down, u + i * width);
+            if (!(scale > 0 && sums[c] * scale < 0x1p61)) continue;  // wrong: they may not fit
+            totals[c] += round_all(x.data(), m * width, scale, down, sink.rows(i, thread));
+            sink.done(i, m, thread);
         }
     };
     const auto bits_of = [](double sum) {
@@ -160,25 +162,38 @@ void to_integers(std::size_t n, std::size_t width, bool down, int n_threads, std
         return std::min(60 - exponent, 120);
     };
     const std::size_t some = (chunks + 15) / 16;
-    parallel_for(some, n_threads, [&](std::size_t c) { one(c * 16, 0.0); });
+    parallel_for(some, n_threads, [&](std::size_t c) { one(c * 16, 0.0, 0); });
     double sum = std::accumulate(sums.begin(), sums.end(), 0.0) * double(chunks) / double(some);
     do {
         dual.bits = bits_of(sum);
         const double scale = std::ldexp(1.0, dual.bits);
-        parallel_for(chunks, n_threads, [&](std::size_t c) { one(c, scale); });
+        sink.clear();
+        parallel_for(chunks, n_threads,
+                     [&](std::size_t c, std::size_t thread) { one(c, scale, thread); });
         sum = std::accumulate(sums.begin(), sums.end(), 0.0);
     } while (bits_of(sum) != dual.bits);
     dual.total = std::accumulate(totals.begin(), totals.end(), std::int64_t{0});
 }
 
-// Of the log-loss: u ~ weight_i / width exp(-z_ik).
-inline DualIntegers softmax_integers(const double* z, const double* weight, std::size_t n,
-                                     std::size_t width, int n_threads, std::int64_t* u) {
+// A sink for integers that are wanted as they are.
+struct InMemory {
+    std::int64_t* u;
+    std::size_t width;
+
+    void clear() const {}
+    std::int64_t* rows(std::size_t i, std::size_t) const { return u + i * width; }
+    void done(std::size_t, std::size_t, std::size_t) const {}
+};
+
+// Of the log-loss: u ~ weight_i / width exp(-z_ik). The least of the margins z may be known.
+template <class Sink>
+DualIntegers softmax_integers(const double* z, const double* weight, double least, std::size_t n,
+                              std::size_t width, int n_threads, Sink& sink) {
     if (n * width < 20000) n_threads = 1;  // not worth a thread
     const bool even = std::all_of(weight, weight + n, [=](double w) { return w == weight[0]; });
     const double scale = static_cast<double>(width), log_even = std::log(weight[0] / scale);
     DualIntegers dual;
-    dual.least = least_margin(z, n * width, n_threads);
+    dual.least = least == least ? least : least_margin(z, n * width, n_threads);
     double top = log_even - dual.least;
     std::vector<double> logs(even ? 0 : n);
     for (std::size_t i = 0; i < logs.size(); ++i) {
@@ -186,28 +201,30 @@ inline DualIntegers softmax_integers(const double* z, const double* weight, std:
         top = std::max(i ? top : -HUGE_VAL, logs[i] - least_of(z + i * width, width));
     }
     dual.loss = top;
-    to_integers(n, width, false, n_threads, u, dual,
-                [&](std::size_t, std::size_t first, std::size_t m, double* x) {
-                    const double* from = z + first * width;
-                    const std::size_t run = even ? m * width : width;  // with the same weight
-                    for (std::size_t j = 0; j < m * width; j += run) {
-                        const double shift = even ? log_even : logs[first + j / width];
-                        for (std::size_t k = j; k < j + run; ++k) x[k] = shift - from[k] - top;
-                    }
-                    exp_all(x, m * width);
-                });
+    const auto fill = [&](std::size_t, std::size_t first, std::size_t m, double* x) {
+        const double* from = z + first * width;
+        const std::size_t run = even ? m * width : width;  // with the same weight
+        for (std::size_t j = 0; j < m * width; j += run) {
+            const double shift = even ? log_even : logs[first + j / width];
+            for (std::size_t k = j; k < j + run; ++k) x[k] = shift - from[k] - top;
+        }
+        exp_all(x, m * width);
+    };
+    to_integers(n, width, false, n_threads, dual, fill, sink);
     return dual;
 }
 
 // Of the cross-entropy sum_i weight_i log(1 + sum_k exp(-z_ik)): u ~ weight_i p_ik with
 // p_ik = exp(-z_ik) / (1 + sum_k exp(-z_ik)), rounded down.
-inline DualIntegers cross_entropy_integers(const double* z, const double* weight, std::size_t n,
-                                           std::size_t width, int n_threads, std::int64_t* u) {
+template <class Sink>
+DualIntegers cross_entropy_integers(const double* z, const double* weight, double least,
+                                    std::size_t n, std::size_t width, int n_threads,
+                                    Sink& sink) {
     if (n * width < 20000) n_threads = 1;  // not worth a thread
     const std::size_t rows = chunk_of_rows(width);
     std::vector<double> losses((n + rows - 1) / rows);
     DualIntegers dual;
-    dual.least = least_margin(z, n * width, n_threads);
+    dual.least = least == least ? least : least_margin(z, n * width, n_threads);
     const auto fill = [&](std::size_t c, std::size_t first, std::size_t m, double* x) {
         std::vector<double> own(m), tops(m);
         if (first == c * rows) losses[c] = 0.0;
@@ -230,9 +247,17 @@ inline DualIntegers cross_entropy_integers(const double* z, const double* weight
             }
         });
     };
-    to_integers(n, width, true, n_threads, u, dual, fill);
+    to_integers(n, width, true, n_threads, dual, fill, sink);
     dual.loss = std::accumulate(losses.begin(), losses.end(), 0.0);
     return dual;
+}
+
+template <class Sink>
+DualIntegers dual_integers(const double* z, const double* weight, bool cross_entropy,
+                           double least, std::size_t n, std::size_t width, int n_threads,
+                           Sink&& sink) {
+    return cross_entropy ? cross_entropy_integers(z, weight, least, n, width, n_threads, sink)
+                         : softmax_integers(z, weight, least, n, width, n_threads, sink);
 }
 
 // out[i] = table[cells[i]]: a row of `width` outputs for each row.
@@ -265,50 +290,6 @@ void pairwise_margins(const Number* outputs, const std::int64_t* y, std::size_t 
     });
 }
 
-struct MarginSums {
-    std::int64_t wrong = 0, right = 0, neither = 0;  // sums of u where rho < 0, > 0, = 0
-    int smallest = 128, largest = 0;                 // of |rho| where it is not 0
-};
-
-// Of a chunk; without a branch, for the sake of the compiler.
-TCBOOST_WIDE inline MarginSums margin_sums_of(const std::int64_t* u, const std::int8_t* rho,
-                                                std::size_t n) {
-    std::int64_t wrong = 0, right = 0, all = 0;
-    for (std::size_t j = 0; j < n; ++j) {
-        const std::int64_t value = rho[j];
-        wrong += u[j] & -static_cast<std::int64_t>(value < 0);
-        right += u[j] & -static_cast<std::int64_t>(value > 0);
-        all += u[j];
-    }
-    std::uint8_t smallest = 128, largest = 0;
-    for (std::size_t j = 0; j < n; ++j) {
-        const auto size = static_cast<std::uint8_t>(rho[j] < 0 ? -rho[j] : rho[j]);
-        const std::uint8_t positive = size == 0 ? 128 : size;
-        smallest = std::min(smallest, positive);
-        largest = std::max(largest, size);
-    }
-    return {wrong, right, all - wrong - right, smallest, largest};
-}
-
-inline MarginSums margin_sums(const std::int64_t* u, const std::int8_t* rho, std::size_t size,
-                              int n_threads) {
-    if (size < 100000) n_threads = 1;  // not worth a thread
-    std::vector<MarginSums> parts((size + weights_chunk - 1) / weights_chunk);
-    parallel_for(parts.size(), n_threads, [&](std::size_t c) {
-        const std::size_t first = c * weights_chunk;
-        parts[c] = margin_sums_of(u + first, rho + first, std::min(weights_chunk, size - first));
-    });
-    MarginSums sums;
-    for (const MarginSums& part : parts) {
-        sums.wrong += part.wrong;
-        sums.right += part.right;
-        sums.neither += part.neither;
-        sums.smallest = std::min(sums.smallest, part.smallest);
-        sums.largest = std::max(sums.largest, part.largest);
-    }
-    return sums;
-}
-
 // z += coefficient rho.
 inline void add_margins(double* z, double coefficient, const std::int8_t* rho, std::size_t size,
                         int n_threads) {
@@ -319,23 +300,63 @@ inline void add_margins(double* z, double coefficient, const std::int8_t* rho, s
     });
 }
 
-// Where pairwise margins are below zero, or zero for a class of smaller index.
+// Whether margins below zero, or zero for a class of smaller index than own, make a row wrong.
+template <class Width>
+TCBOOST_INLINE bool wrong_row(Width width, const double* of_row, std::int64_t own) {
+    constexpr double bound[2] = {0.0, 5e-324};  // below the latter is what is not above zero
+    bool wrong = false;
+    for (std::size_t k = 0; k < width; ++k)
+        wrong |= of_row[k] < bound[static_cast<std::int64_t>(k) < own];
+    return wrong;
+}
+
 inline void pairwise_wrong(const double* z, const std::int64_t* y, std::size_t n,
                            std::size_t width, int n_threads, bool* wrong) {
     if (n * width < 100000) n_threads = 1;  // not worth a thread
     const std::size_t rows = chunk_of_rows(width);
     parallel_for((n + rows - 1) / rows, n_threads, [=](std::size_t c) {
         with_constant(width, [=](auto w) {
-            for (std::size_t i = c * rows; i < std::min(n, (c + 1) * rows); ++i) {
-                const double* of_row = z + i * w;
-                double least = of_row[0];
-                for (std::size_t k = 1; k < w; ++k) least = std::min(least, of_row[k]);
-                wrong[i] = least < 0.0;
-                if (least == 0.0)
-                    wrong[i] = std::find(of_row, of_row + y[i], 0.0) < of_row + y[i];
-            }
+            for (std::size_t i = c * rows; i < std::min(n, (c + 1) * rows); ++i)
+                wrong[i] = wrong_row(w, z + i * w, y[i]);
         });
     });
+}
+
+// Rows of z get sign times the row of their class in a table; the least z, and which are wrong.
+template <class Width>
+TCBOOST_WIDE double add_signed(Width width, double* z, const double* table,
+                               const std::int8_t* outputs, std::int8_t first,
+                               const std::int64_t* y, std::size_t n, bool* wrong) {
+    for (std::size_t i = 0; i < n; ++i) {
+        const double sign = outputs[i * (width + 1)] * first;
+        const double* change = table + static_cast<std::size_t>(y[i]) * width;
+        double* TCBOOST_RESTRICT of_row = z + i * width;
+        for (std::size_t k = 0; k < width; ++k) of_row[k] += sign * change[k];
+        wrong[i] = wrong_row(width, of_row, y[i]);
+    }
+    return least_of(z, n * width);
+}
+
+// z += coefficient rho for the pairwise margins rho of a hypothesis with a code; outputs are n x
+// (width + 1), sign times code. Which rows are wrong then, and the least margin of all: what were
+// four passes over z or rho.
+inline double add_coded(double* z, double coefficient, const std::int8_t* outputs,
+                        const std::int8_t* code, const std::int64_t* y, std::size_t n,
+                        std::size_t width, int n_threads, bool* wrong) {
+    if (n * width < 100000) n_threads = 1;  // not worth a thread
+    const std::size_t rows = chunk_of_rows(width);
+    std::vector<double> table((width + 1) * width), least((n + rows - 1) / rows);
+    for (std::size_t own = 0; own <= width; ++own)
+        for (std::size_t k = 0; k < width; ++k)
+            table[own * width + k] = coefficient * (code[own] - code[k + (k >= own)]);
+    parallel_for(least.size(), n_threads, [&](std::size_t c) {
+        const std::size_t i = c * rows, m = std::min(rows, n - i);
+        with_constant(width, [&](auto w) {
+            least[c] = add_signed(w, z + i * w, table.data(), outputs + i * (w + 1), code[0], y + i,
+                                  m, wrong + i);
+        });
+    });
+    return *std::min_element(least.begin(), least.end());
 }
 
 }  // namespace tcboost

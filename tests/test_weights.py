@@ -94,23 +94,48 @@ def test_margins(shape):
         assert real.tolist() == ref.pairwise_margins(scores, labels)
         wrong = _core.pairwise_wrong(margins, labels, n_threads)
         assert wrong[:n].tolist() == ref.pairwise_wrong(z, y)
-        u = rng.integers(2**40, size=rho.shape)
-        assert _core.margin_sums(u, rho, n_threads) == ref.margin_sums(u, rho)
         moved = margins.copy()
         _core.add_margins(moved, 0.3, rho, n_threads)
         assert moved.tobytes() == (margins + 0.3 * rho).tobytes()
+        # The same of a hypothesis with a code, whose margins are not written down.
+        code = rng.choice(np.array([-1, 1], dtype=np.int8), size=width + 1)
+        coded = rng.choice(np.array([-1, 1], dtype=np.int8), size=(len(o), 1)) * code
+        rho = _core.pairwise_margins(coded, labels, n_threads)
+        moved, expected = margins.copy(), margins + 0.5 * rho
+        least, wrong = _core.add_coded(moved, 0.5, coded, code, labels, n_threads)
+        np.testing.assert_array_equal(moved, expected)
+        assert least == expected.min()
+        assert wrong.tolist() == ref.pairwise_wrong(expected, labels)
     assert len(rho) == wide
 
 
-def test_margin_sums_of_any_margins():
-    rng = np.random.default_rng(0)
-    for rho in (
-        rng.integers(-128, 128, size=(50, 3)).astype(np.int8),
-        np.full((2, 2), -128, dtype=np.int8),
-        np.zeros((3, 1), dtype=np.int8),
-    ):
-        u = rng.integers(2**50, size=rho.shape)
-        assert _core.margin_sums(u, rho, 1) == ref.margin_sums(u, rho)
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.uint32])
+@pytest.mark.parametrize("n_bins", [[3, 5, 2], [3, 900, 2]])  # many: in two steps
+@pytest.mark.parametrize("shape", SIZES)
+@pytest.mark.parametrize("coded", [False, True])
+@pytest.mark.parametrize("cross_entropy", [False, True])
+def test_weights_and_their_sums_at_once(dtype, n_bins, shape, coded, cross_entropy):
+    (z, weight, rng), (n, width) = problem(*shape), shape
+    z[: n // 7] += 9.0  # misleads about the scale
+    if dtype == np.uint8:
+        n_bins = np.minimum(n_bins, 256).tolist()
+    y = rng.integers(width + 1, size=n)
+    M = rng.choice(np.array([-1, 1], dtype=np.int8), size=(width + 1, width))
+    M = M if coded else None
+    cells = np.asfortranarray(
+        np.column_stack([rng.integers(b, size=n) for b in n_bins]).astype(dtype)
+    )
+    offset = np.cumsum([0, *n_bins])
+    place = np.concatenate([np.arange(b) for b in n_bins]).astype(np.int32)
+    for wanted in (np.arange(3), np.array([0, 2])):
+        arrays = offset, np.arange(3), place, offset, wanted
+        u, *found = integers(z, weight, cross_entropy)
+        expected = _core.prefix_sums(cells, u, y, M, *arrays, 1)
+        for n_threads, least in ((1, np.nan), (2, z.min()), (3, np.nan)):
+            rule = weight, cross_entropy, least
+            sums, told = _core.weigh_and_sum(z, *rule, cells, y, M, *arrays, n_threads)
+            np.testing.assert_array_equal(sums, expected)
+            assert told == tuple(found)
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.uint32])
@@ -134,8 +159,19 @@ def test_kernels_refuse_what_does_not_fit():
         _core.pairwise_margins(rho, y[:3], 1)
     with pytest.raises(ValueError, match="rows"):
         _core.pairwise_wrong(z, y[:3], 1)
+    outputs, code = np.ones((4, 3), dtype=np.int8), np.ones(3, dtype=np.int8)
+    with pytest.raises(ValueError, match="rows"):
+        _core.add_coded(z, 1.0, outputs, code, y[:3], 1)
+    with pytest.raises(ValueError, match="classes"):
+        _core.add_coded(z, 1.0, outputs, code[:2], y, 1)
+    cells, one = np.zeros((4, 1), dtype=np.uint8, order="F"), np.array([0, 1])
+    arrays = one, np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int32), one, one[:1]
     with pytest.raises(ValueError, match="shapes"):
-        _core.margin_sums(u, rho[:3], 1)
+        _core.weigh_and_sum(z, weight[:3], False, 0.0, cells, y, None, *arrays, 1)
+    with pytest.raises(ValueError, match="rows"):
+        _core.weigh_and_sum(z, weight, False, 0.0, cells, y[:3], None, *arrays, 1)
+    with pytest.raises(ValueError, match="code"):
+        _core.weigh_and_sum(z, weight, False, 0.0, cells, y, outputs, *arrays, 1)
     with pytest.raises(ValueError, match="shapes"):
         _core.add_margins(z, 1.0, rho[:3], 1)
     with pytest.raises(TypeError):

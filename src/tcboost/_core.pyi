@@ -18,7 +18,24 @@ def prefix_sums(
     wanted: NDArray[np.int64],
     n_threads: int,
 ) -> NDArray[np.int64]:
-    """Sums of V over the rows, by feature and cumulated over its bins."""
+    """Sums of V over the rows, by feature and cumulated over its bins, and by class."""
+
+def weigh_and_sum(
+    z: NDArray[np.float64],
+    weight: NDArray[np.float64],
+    cross_entropy: bool,
+    least: float,
+    cells: NDArray[np.uint8] | NDArray[np.uint16] | NDArray[np.uint32],
+    y: NDArray[np.int64],
+    M: NDArray[np.int8] | None,
+    first: NDArray[np.int64],
+    group: NDArray[np.int64],
+    place: NDArray[np.int32],
+    offset: NDArray[np.int64],
+    wanted: NDArray[np.int64],
+    n_threads: int,
+) -> tuple[NDArray[np.int64], tuple[float, int, int, float]]:
+    """`prefix_sums` of the dual weights at margins z, and what `dual_integers` tells."""
 
 def descend(
     H: NDArray[np.int8],
@@ -65,15 +82,20 @@ def pairwise_margins(
 ) -> NDArray[Number]:
     """Margins of outputs."""
 
-def margin_sums(
-    u: NDArray[np.int64], rho: NDArray[np.int8], n_threads: int
-) -> tuple[int, int, int, int, int]:
-    """Sums of u where rho < 0, > 0, = 0; least and largest |rho|."""
-
 def add_margins(
     z: NDArray[np.float64], coefficient: float, rho: NDArray[np.int8], n_threads: int
 ) -> None:
     """z += coefficient rho."""
+
+def add_coded(
+    z: NDArray[np.float64],
+    coefficient: float,
+    outputs: NDArray[np.int8],
+    code: NDArray[np.int8],
+    y: NDArray[np.intp],
+    n_threads: int,
+) -> tuple[float, NDArray[np.bool_]]:
+    """z += coefficient times pairwise margins; the least z, and where rows are wrong."""
 
 def pairwise_wrong(
     z: NDArray[np.float64], y: NDArray[np.intp], n_threads: int

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 from .certificate import Certificate, Certifier, certificate
 from .columns import Chooser, Priced, Wanted
 from .correctors import BallCorrective, Budget, Corrector, TotallyCorrective, lengths
-from .losses import DualWeights, Loss
+from .losses import DualWeights, Loss, weigh
 from .margins import Codeword, Margin, Pairwise
 from .model.ensemble import Ensemble
 from .oracles import Column, MulticlassOracle, Oracle, Prices
@@ -25,6 +26,7 @@ from .oracles.stump import StumpOracle
 from .rows.blocks import LocalRows
 
 Vector = NDArray[np.float64]
+Unused = NDArray[np.bool_] | None  # features to leave out
 
 # Of the gap of the whole class, what the last restricted master may leave at a price: where
 # rounds were too few, to solve it better would prove nothing.
@@ -41,7 +43,7 @@ class Task:
     oracle: Oracle
     chooser: Chooser
 
-    def price(self, u: NDArray[np.int64], unused: NDArray[np.bool_] | None = None) -> Prices:
+    def price(self, u: NDArray[np.int64], unused: Unused = None) -> Prices:
         """All hypotheses under the dual weights u; stumps have most adjoints built in."""
         if not isinstance(self.oracle, StumpOracle):
             return self.oracle.price(self.rows, self.margin.adjoint(u, self.rows.y))
@@ -50,6 +52,36 @@ class Task:
             return self.oracle.price(self.rows, u, self.rows.y, M=M, unused=unused)
         V = self.margin.adjoint(u, self.rows.y)
         return self.oracle.price(self.rows, V, unused=unused)
+
+    def weigh_and_price(
+        self, z: Vector, least: float = np.nan, unused: Unused = None
+    ) -> tuple[DualWeights, Prices]:
+        """The dual weights at the margins z, and all hypotheses under them.
+
+        Where stumps have the adjoint built in, and the loss the weights, both are one kernel.
+        """
+        prices: Prices | None = None
+        rows, margin, oracle = self.rows, self.margin, self.oracle
+
+        def at_once(
+            z: Vector, weight: Vector, cross_entropy: bool
+        ) -> tuple[None, tuple[float, int, int, float]]:
+            nonlocal prices
+            assert isinstance(oracle, StumpOracle)
+            rule = cross_entropy, least, getattr(margin, "M", None), unused
+            prices, found = oracle.weigh_and_price(rows, z, *rule)
+            return None, found
+
+        built_in = isinstance(oracle, StumpOracle) and type(margin) in (Pairwise, Codeword)
+        if built_in and len(rows.blocks) == 1:
+            dual = self.loss.dual_weights(z, rows.weight, at_once)
+        else:
+            in_turn = partial(weigh, n_threads=rows.n_threads)
+            dual = self.loss.dual_weights(z, rows.weight, in_turn)
+        if dual.u is not None:
+            return dual, self.price(dual.u, unused)
+        assert prices is not None
+        return dual, prices
 
     def wrong(self, z: Vector, columns: list[Column], w: Vector) -> NDArray[np.bool_]:
         """Which rows are misclassified: by their margins, or by scores if these do not tell."""
@@ -109,7 +141,6 @@ class Run:
         self._proved: NDArray[np.bool_]
         self._left_out: NDArray[np.bool_] | None
         self._forget_proofs()
-        self._u: NDArray[np.int64] | None = None  # the memory of the dual weights
 
     @property
     def w(self) -> Vector:
@@ -166,7 +197,7 @@ class Run:
                 self._grow(solve=False)
             outputs = task.oracle.outputs(priced.columns)
             del self._z  # as large as the dual weights; the next ones need the room
-            if not corrector.update(priced.columns, outputs, dual):
+            if not corrector.update(priced.columns, outputs, dual, self._priced[0]):
                 break  # after (4), (5)
             columns.extend(priced.columns)
             history.edges.append(priced.edge / dual.scale)
@@ -269,11 +300,12 @@ class Run:
         """
         task, corrector = self.task, self.corrector
         z = self._z = corrector.z
-        dual = corrector.dual or task.loss.dual_weights(
-            z, task.rows.weight, task.rows.n_threads, self._u
-        )
-        self._u, self._least = dual.u, float(z.min() if dual.least is None else dual.least)
-        prices = task.price(dual.u, self._left_out)
+        if corrector.dual and corrector.dual.u is not None:
+            dual, prices = corrector.dual, task.price(corrector.dual.u, self._left_out)
+        else:
+            least = corrector.seen.least if corrector.seen else np.nan
+            dual, prices = task.weigh_and_price(z, least, self._left_out)
+        self._least = float(z.min() if dual.least is None else dual.least)
         w, budget, scale = corrector.w, corrector.budget, float(dual.scale)
         a = task.chooser.edges(prices, self.columns) / scale if self.columns else 0.0 * w
         shrinkage = budget.ridges(w) * w
@@ -292,7 +324,7 @@ class Run:
         if offset is None:  # a convex loss is above its tangent
             offset = dual.loss + float((w * a).sum())
         # Rounding u to integers adds a little, where a loss is steep in proportion.
-        offset -= 2.0 * dual.u.size * max(1.0, 1.0 - self._least) / scale
+        offset -= 2.0 * z.size * max(1.0, 1.0 - self._least) / scale
         bounds = priced.bounds / scale
         theta = corrector.theta
         primal = self._primal = dual.loss + float((shrinkage * w).sum()) / 2.0
@@ -350,7 +382,8 @@ class History:
     def record(self, run: Run, g: Vector) -> None:
         """Take down the state after a round, under the dual weights that follow from it."""
         used, certificate = lengths(run.w), run.certificate
-        wrong = run.task.wrong(run._z, run.columns, run.w)
+        seen = run.corrector.seen
+        wrong = seen.wrong if seen else run.task.wrong(run._z, run.columns, run.w)
         inner_products = lengths(g)
         entry = {
             "loss": certificate.primal,

@@ -33,11 +33,25 @@ class DualWeights:
     least, for any z'; where u is the gradient at z and None is given, its value at z.
     """
 
-    u: NDArray[np.int64]
+    u: NDArray[np.int64] | None  # not held where prices were all that was asked of them
     scale: int
     loss: float
     offset: float | None = None
     least: float | None = None  # of the margins, where it was met on the way
+
+
+# Makes integers of the weights at margins z with row weights, of the cross-entropy or of the
+# log-loss: u, and what `dual_integers` tells of them.
+Weigh = Callable[[Vector, Vector, bool], tuple[Integers | None, tuple[float, int, int, float]]]
+
+
+def weigh(
+    z: Vector, weight: Vector, cross_entropy: bool, n_threads: int = 1
+) -> tuple[Integers | None, tuple[float, int, int, float]]:
+    """The weights as they are."""
+    u = np.empty(z.shape, dtype=np.int64)
+    z = np.ascontiguousarray(z)
+    return u, dual_integers(z, weight, cross_entropy, u, n_threads)
 
 
 @dataclass(frozen=True)
@@ -73,12 +87,10 @@ class Loss(Protocol):
         is at most ``spread sqrt(2 gap)``.
         """
 
-    def dual_weights(
-        self, z: Vector, weight: Vector, n_threads: int = 1, out: Integers | None = None
-    ) -> DualWeights:
+    def dual_weights(self, z: Vector, weight: Vector, weigh: Weigh = weigh) -> DualWeights:
         """Value and minus the gradient; `weight` sums to one over the rows.
 
-        The weights may be written to `out`: new memory costs as much as they do.
+        Losses that it knows may leave the integers to `weigh`.
         """
 
 
@@ -118,13 +130,9 @@ class Exponential:
         """Pinsker: ``|u - u*| <= sqrt(2 KL)``, and every u appears in V so many times."""
         return margin.spread
 
-    def dual_weights(
-        self, z: Vector, weight: Vector, n_threads: int = 1, out: Integers | None = None
-    ) -> DualWeights:
+    def dual_weights(self, z: Vector, weight: Vector, weigh: Weigh = weigh) -> DualWeights:
         """Weights proportional to ``weight exp(-z)``, summing to one."""
-        u = np.empty(z.shape, dtype=np.int64) if out is None else out
-        z = np.ascontiguousarray(z)
-        top, bits, total, least = dual_integers(z, weight, False, u, n_threads)
+        u, (top, bits, total, least) = weigh(z, weight, False)
         # Here the integers sum to the scale.
         return DualWeights(u, total, top + math.log(math.ldexp(total, -bits)), least=least)
 
@@ -178,14 +186,10 @@ class Multinomial:
         """Pinsker in every row, whose part of V is its weight times ``onehot(y) - p``."""
         return 1.0
 
-    def dual_weights(
-        self, z: Vector, weight: Vector, n_threads: int = 1, out: Integers | None = None
-    ) -> DualWeights:
+    def dual_weights(self, z: Vector, weight: Vector, weigh: Weigh = weigh) -> DualWeights:
         """Weights ``weight p_c`` of the wrong classes c."""
         # The weights of a row must not sum to more than the row's own: they are rounded down.
-        u = np.empty(z.shape, dtype=np.int64) if out is None else out
-        z = np.ascontiguousarray(z)
-        loss, bits, _, least = dual_integers(z, weight, True, u, n_threads)
+        u, (loss, bits, _, least) = weigh(z, weight, True)
         return DualWeights(u, 2**bits, loss, least=least)
 
     def on_scores(self, F: Vector, y: NDArray[np.intp], weight: Vector) -> tuple[float, Vector]:
@@ -223,9 +227,7 @@ class Elementwise:
         """The dual bends by at least ``1 / (bend s)`` in u; then Cauchy and Schwarz."""
         return margin.spread * math.sqrt(self.bend)
 
-    def dual_weights(
-        self, z: Vector, weight: Vector, n_threads: int = 1, out: Integers | None = None
-    ) -> DualWeights:
+    def dual_weights(self, z: Vector, weight: Vector, weigh: Weigh = weigh) -> DualWeights:
         """Minus the slopes, times the weights."""
         s = (weight / z.shape[1])[:, None]
         value, slope, _ = self.phi(z)
@@ -276,9 +278,7 @@ class Hinge:
         """The dual is linear in u: a small gap says nothing about u."""
         return math.inf
 
-    def dual_weights(
-        self, z: Vector, weight: Vector, n_threads: int = 1, out: Integers | None = None
-    ) -> DualWeights:
+    def dual_weights(self, z: Vector, weight: Vector, weigh: Weigh = weigh) -> DualWeights:
         """A row short of 1 gives its weight to its least margins, in equal parts."""
         least = z.min(axis=1, keepdims=True)
         ties = (z == least) & (least < 1.0)
@@ -292,6 +292,7 @@ class Hinge:
         share = (1.0 - 2.0**-50) * weight / np.maximum(1.0, v.sum(axis=1))
         loss = math.fsum(weight * np.maximum(0.0, 1.0 - z.min(axis=1)))
         dual = _rounded_down(v * share[:, None], loss)
+        assert dual.u is not None
         return replace(dual, offset=int(dual.u.sum()) / dual.scale)
 
 

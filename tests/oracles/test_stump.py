@@ -8,6 +8,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from reference import algorithms, kernels
+from tcboost.coding import draw_code, ecoc
+from tcboost.correctors.stagewise import Sums
+from tcboost.margins import Codeword, Pairwise
 from tcboost.oracles import Column, Stump, make_oracle
 from tcboost.oracles.stump import StumpOracle
 from tcboost.rows import blocks
@@ -369,3 +372,26 @@ def test_stump_predicts_on_both_sides_of_its_threshold():
     stump = Stump(1, 0.5, -1, missing_right=False)
     X = np.array([[9, 0.5], [9, np.nextafter(0.5, 1)], [9, np.nan], [9, 0.4]])
     np.testing.assert_array_equal(stump.predict(X), [1, -1, 1, 1])
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_prices_tell_the_weights_on_the_margins(seed):
+    """Of codes and codewords, against the margins themselves; to the last of 60 bits."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(4, size=40)
+    rows = rows_of(rng.normal(size=(40, 3)), y=y)
+    oracle, M = StumpOracle(rows), ecoc(4)
+    for margin in (Pairwise(4), Codeword(M)):
+        u = rng.integers(2**50, size=(40, margin.width))
+        code = getattr(margin, "M", None)
+        prices = oracle.price(rows, u, rows.y, M=code)
+        if code is None:
+            m = draw_code(4, rng)
+            column = Column((prices.best(m[:, None])[0][0],), m)
+        else:
+            column = Column(tuple(h for h, _ in prices.best(None)))
+        rho = margin.apply(oracle.outputs([column])[0], rows.y)
+        wrong, right, neither, size = prices.weights_of(column, int(u.sum()))
+        expected = Sums.of(u, rho)
+        assert (wrong, right, neither, size, size) == expected
+        assert wrong + right + neither == u.sum()

@@ -162,6 +162,14 @@ def pairwise_adjoint(u: Ints, y: Ints) -> list[list[int]]:
     return out
 
 
+def sums_by_class(u: Ints, y: Ints) -> list[list[int]]:
+    """Of every class, one more than there are columns of u; and a column of zeros."""
+    out = [[0] * (u.shape[1] + 1) for _ in range(u.shape[1] + 1)]
+    for row, own in zip(u.tolist(), y.tolist(), strict=True):
+        out[own] = [a + b for a, b in zip(out[own], [*row, 0], strict=True)]
+    return out
+
+
 def pairwise_margins(outputs: Ints, y: Ints) -> list[list[int]]:
     """o_y - o_c for every class c but y."""
     return [
@@ -177,19 +185,6 @@ def pairwise_wrong(z: Array, y: Ints) -> list[bool]:
         others = [c for c in range(len(row) + 1) if c != own]
         out.append(any(m < 0 or (m == 0 and c < own) for m, c in zip(row, others, strict=True)))
     return out
-
-
-def margin_sums(u: Ints, rho: Ints) -> tuple[int, int, int, int, int]:
-    """Sums of u where rho is negative, positive, zero; the least and the largest |rho| > 0."""
-    pairs = list(zip(u.ravel().tolist(), rho.ravel().tolist(), strict=True))
-    sizes = [abs(r) for _, r in pairs if r]
-    return (
-        sum(x for x, r in pairs if r < 0),
-        sum(x for x, r in pairs if r > 0),
-        sum(x for x, r in pairs if r == 0),
-        min(sizes, default=128),
-        max(sizes, default=0),
-    )
 
 
 def log_loss_weights(z: Array, weight: Array) -> tuple[Array, float]:

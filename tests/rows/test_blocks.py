@@ -101,6 +101,7 @@ def test_the_adjoints_are_built_in():
     expected = ref.prefix_sums(bins, Codeword(M).adjoint(u, y), offset)
     assert prefix_sums(bins, u, offset, 2, y, M).tolist() == expected
     expected = ref.prefix_sums(bins, Pairwise(6).adjoint(u, y), offset)
+    expected += ref.sums_by_class(u, y)
     assert prefix_sums(bins, u, offset, 2, y).tolist() == expected
     for arguments in ((None, M), (y, M[:, :4].copy())):
         with pytest.raises(ValueError, match="a code needs classes"):

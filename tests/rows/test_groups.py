@@ -74,6 +74,7 @@ def test_sums_are_those_of_the_bins(kind, width, pairwise):
     every = np.arange(cells.shape[1])
     arrays = groups.first, groups.group, groups.place, groups.offset
     expected = ref.prefix_sums(bins, V, groups.offset)
+    expected += ref.sums_by_class(u, y) if pairwise else []
     assert _core.prefix_sums(cells, u, y, None, *arrays, every, 1).tolist() == expected
     # Enough rows for slices of them and shares of the groups.
     times = 40
@@ -86,6 +87,7 @@ def test_sums_are_those_of_the_bins(kind, width, pairwise):
         some = every[::2].copy()
         sums = _core.prefix_sums(many, u, y, None, *arrays, some, n_threads)
         of_bins = np.repeat(np.isin(groups.group, some), n_bins)
+        of_bins = np.append(of_bins, np.ones(len(expected) - len(of_bins), dtype=bool))
         np.testing.assert_array_equal(sums, times * of_bins[:, None] * np.array(expected))
 
 

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from .._core import descend
 from ..losses import DualWeights, ScoreLoss
 from ..margins import Margin
-from ..oracles import Column
-from .base import Budget, ColumnStore, Vector, lengths
+from ..oracles import Column, Prices
+from .base import Budget, ColumnStore, Seen, Vector, lengths
 from .newton import newton_step
 
 # Of the class gap, and of the tolerance on it, what the restricted master may leave.
@@ -31,6 +31,7 @@ class BallCorrective:
     """All class vectors re-solved when columns are added: loosely at first, then polished."""
 
     dual: DualWeights | None = None
+    seen: Seen | None = None
 
     def __init__(
         self,
@@ -115,7 +116,11 @@ class BallCorrective:
         return gap <= self._tol
 
     def update(
-        self, columns: Sequence[Column], outputs: Sequence[NDArray[np.int8]], dual: DualWeights
+        self,
+        columns: Sequence[Column],
+        outputs: Sequence[NDArray[np.int8]],
+        dual: DualWeights,
+        prices: Prices,
     ) -> bool:
         """Add the columns and re-solve, to a share of the gap that is left."""
         for column, output in zip(columns, outputs, strict=True):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..losses import DualWeights
-from ..oracles import Column
+from ..oracles import Column, Prices
 
 Vector = NDArray[np.float64]
 
@@ -73,6 +73,13 @@ class Budget:
         return min(linear, float(over @ over) / (2.0 * self.ridge))
 
 
+class Seen(NamedTuple):
+    """What an update met on the way, and so need not be looked for."""
+
+    least: float  # margin of all
+    wrong: NDArray[np.bool_]  # which rows are misclassified
+
+
 class Corrector(Protocol):
     """Coefficients w of the columns so far, and the margins z (rows, width).
 
@@ -80,6 +87,7 @@ class Corrector(Protocol):
     """
 
     w: Vector
+    seen: Seen | None
 
     @property
     def z(self) -> Vector:
@@ -115,9 +123,16 @@ class Corrector(Protocol):
         """Whether a certificate with this gap ends the run."""
 
     def update(
-        self, columns: Sequence[Column], outputs: Sequence[NDArray[np.int8]], dual: DualWeights
+        self,
+        columns: Sequence[Column],
+        outputs: Sequence[NDArray[np.int8]],
+        dual: DualWeights,
+        prices: Prices,
     ) -> bool:
-        """Take in columns with their outputs; False if nothing can be gained from them."""
+        """Take in columns with their outputs; False if nothing can be gained from them.
+
+        Dual weights and prices are those by which they were chosen.
+        """
 
     def polish(self, gap: float = 0.0, draft: bool = False) -> bool:
         """Make good what rounds left loose, down to a share of a gap; False if nothing is.

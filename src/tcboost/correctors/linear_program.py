@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from ..losses import DualWeights, Hinge
 from ..margins import Margin
-from ..oracles import Column
+from ..oracles import Column, Prices
 from .base import ColumnStore, Vector
 from .totally_corrective import TotallyCorrective
 
@@ -61,13 +61,17 @@ class LinearProgram(TotallyCorrective):
         return super().prune()
 
     def update(
-        self, columns: Sequence[Column], outputs: Sequence[NDArray[np.int8]], dual: DualWeights
+        self,
+        columns: Sequence[Column],
+        outputs: Sequence[NDArray[np.int8]],
+        dual: DualWeights,
+        prices: Prices,
     ) -> bool:
         """Steps (4) and (5) of Algorithm 3; a column that is there already cannot help."""
         rho = self._margin.apply(outputs[0], self._y).reshape(-1, 1)
         if (self._P.matrix == rho).all(axis=0).any():
             return False
-        return super().update(columns, outputs, dual)
+        return super().update(columns, outputs, dual, prices)
 
     def _add(self, column: Column, outputs: NDArray[np.int8]) -> None:
         self._P.append(self._margin.apply(outputs, self._y).ravel())

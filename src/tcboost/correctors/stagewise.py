@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .._core import add_margins, margin_sums, minimise_along
+from .._core import add_coded, add_margins, minimise_along
 from ..losses import SMOOTH, DualWeights, Exponential, SmoothLoss
-from ..margins import Margin
-from ..oracles import Column
-from .base import Budget, Vector
+from ..margins import Margin, Pairwise
+from ..oracles import Column, Prices
+from .base import Budget, Seen, Vector
 
 
 class StageWise:
@@ -27,6 +27,7 @@ class StageWise:
     """
 
     dual: DualWeights | None = None
+    seen: Seen | None = None
 
     def __init__(
         self,
@@ -77,30 +78,51 @@ class StageWise:
         return False
 
     def update(
-        self, columns: Sequence[Column], outputs: Sequence[NDArray[np.int8]], dual: DualWeights
+        self,
+        columns: Sequence[Column],
+        outputs: Sequence[NDArray[np.int8]],
+        dual: DualWeights,
+        prices: Prices,
     ) -> bool:
         """Add the column with its coefficient; the others stay."""
-        rho = self._margin.apply(outputs[0], self._y, self._n_threads)
-        sums = Sums.of(dual.u, rho, self._n_threads)
-        formula = sums.smallest == sums.largest or self._margin.against != 1.0
-        if formula and isinstance(self._loss, Exponential):
-            coefficient = stagewise_coefficient(
-                sums, self.smallest_error, self._margin.against, self._pseudo_loss
-            )
+        margin, y, threads, code = self._margin, self._y, self._n_threads, columns[0].code
+        coefficient: float | None
+        if dual.u is None and type(margin) is Pairwise and code is not None:
+            # The margins of a row follow from its class and sign: they are not written down.
+            coefficient = self._coefficient(prices, columns[0], dual)
+            if coefficient is not None:
+                code = np.ascontiguousarray(code)
+                self.seen = Seen(*add_coded(self.z, coefficient, outputs[0], code, y, threads))
         else:
-            coefficient = self._along(rho.ravel().astype(float), sums.smallest)
+            rho: NDArray[Any] = margin.apply(outputs[0], y, threads)
+            coefficient = self._coefficient(prices, columns[0], dual, rho)
+            if coefficient is not None and rho.dtype == np.int8:
+                add_margins(self.z, coefficient, rho, threads)
+            elif coefficient is not None:
+                self.z += coefficient * rho
         if coefficient is None:
             return False
         self.w = np.append(self.w, coefficient)
-        if rho.dtype == np.int8:
-            add_margins(self.z, coefficient, rho, self._n_threads)
-        else:
-            self.z += coefficient * rho
         return True
 
     def polish(self, gap: float = 0.0, draft: bool = False) -> bool:
         """Nothing is ever revised."""
         return False
+
+    def _coefficient(
+        self, prices: Prices, column: Column, dual: DualWeights, rho: NDArray[Any] | None = None
+    ) -> float | None:
+        """From prices where they tell the weights on the margins, else from the margins rho."""
+        if dual.u is None:
+            sums = Sums.known(*prices.weights_of(column, dual.scale))
+        else:
+            assert rho is not None
+            sums = Sums.of(dual.u, rho)
+            formula = sums.smallest == sums.largest or self._margin.against != 1.0
+            if not (formula and isinstance(self._loss, Exponential)):
+                return self._along(rho.ravel().astype(float), sums.smallest)
+        against, pseudo_loss = self._margin.against, self._pseudo_loss
+        return stagewise_coefficient(sums, self.smallest_error, against, pseudo_loss)
 
     def _along(self, rho: Vector, size: float) -> float | None:
         """The minimum along rho, no farther than the smallest error allows by the formula."""
@@ -125,10 +147,13 @@ class Sums(NamedTuple):
     largest: float
 
     @classmethod
-    def of(cls, u: NDArray[np.int64], rho: NDArray[Any], n_threads: int = 1) -> Sums:
-        """In one pass, where margins are in 8 bits as those of most columns."""
-        if rho.dtype == np.int8:
-            return cls(*margin_sums(u, np.ascontiguousarray(rho), n_threads))
+    def known(cls, wrong: int, right: int, neither: int, size: float) -> Sums:
+        """From prices, where all margins that are not zero have one size."""
+        return cls(wrong, right, neither, size, size)
+
+    @classmethod
+    def of(cls, u: NDArray[np.int64], rho: NDArray[Any]) -> Sums:
+        """From the margins."""
         wrong, right, neither = (int(u[part].sum()) for part in (rho < 0, rho > 0, rho == 0))
         sizes = np.abs(rho[rho != 0]).astype(float)
         smallest, largest = float(sizes.min(initial=np.inf)), float(sizes.max(initial=0.0))

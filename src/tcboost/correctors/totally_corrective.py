@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from ..losses import SMOOTH, DualWeights, SmoothLoss
 from ..margins import Margin
-from ..oracles import Column
-from .base import Budget, Vector
+from ..oracles import Column, Prices
+from .base import Budget, Seen, Vector
 from .master import Master, MasterSolution
 
 # Of the tolerance on the certificate, what the restricted master may use up.
@@ -24,6 +24,7 @@ class TotallyCorrective:
     """All coefficients re-solved under ``sum w <= theta`` when a column is added."""
 
     dual: DualWeights | None = None
+    seen: Seen | None = None
 
     def __init__(
         self,
@@ -94,7 +95,11 @@ class TotallyCorrective:
         return gap <= self._tol
 
     def update(
-        self, columns: Sequence[Column], outputs: Sequence[NDArray[np.int8]], dual: DualWeights
+        self,
+        columns: Sequence[Column],
+        outputs: Sequence[NDArray[np.int8]],
+        dual: DualWeights,
+        prices: Prices,
     ) -> bool:
         """Steps (4) and (5) of Algorithm 3."""
         self._add(columns[0], outputs[0])

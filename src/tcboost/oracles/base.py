@@ -78,6 +78,13 @@ class Prices:
         """Largest measures of ``V^T h`` (hypotheses, measures) by feature."""
         raise NotImplementedError
 
+    def weights_of(self, column: Column, total: int) -> tuple[int, int, int, float]:
+        """Dual weights on the negative, positive and zero margins of a column, and their size.
+
+        Of pairwise and codeword margins, the sum of all dual weights being `total`.
+        """
+        raise NotImplementedError
+
     @property
     def constant(self) -> Vector:
         """``V^T h`` of the constant hypothesis."""

@@ -100,13 +100,33 @@ class StumpOracle:
         without any other feature than `unused` ones are not looked at, and their stumps have
         no edges.
         """
-        groups, wanted, d = rows.groups, None, 0
-        if unused is not None:
-            used = np.unique(groups.group[~unused])
-            wanted = used if len(used) else groups.group[:1]
+        wanted = _wanted(rows, unused)
+        sums = rows.sum(partial(Block.prefix_sums, M=M, wanted=wanted), V, *y)
+        return self._prices(rows, sums, wanted)
+
+    def weigh_and_price(
+        self,
+        rows: LocalRows,
+        z: Vector,
+        cross_entropy: bool,
+        least: float,
+        M: NDArray[np.int8] | None,
+        unused: NDArray[np.bool_] | None,
+    ) -> tuple[StumpPrices, tuple[float, int, int, float]]:
+        """The same under the dual weights at the margins z of rows in one block."""
+        (block,), wanted = rows.blocks, _wanted(rows, unused)
+        sums, found = block.weigh_and_sum(
+            z, rows.weight, cross_entropy, least, rows.y, M, wanted
+        )
+        return self._prices(rows, sums, wanted), found
+
+    def _prices(
+        self, rows: LocalRows, sums: NDArray[np.int64], wanted: NDArray[np.int64] | None
+    ) -> StumpPrices:
+        groups, d = rows.groups, 0
+        if wanted is not None:
             counted = np.isin(groups.group, wanted)
             d = int(counted.argmax())
-        sums = rows.sum(partial(Block.prefix_sums, M=M, wanted=wanted), V, *y)
         left = sums.take(self._left, axis=0)
         left[0] = 0  # the constant has all rows on its right
         total = sums[groups.offset[d + 1] - 1] + sums[groups.offset[d] + MISSING]
@@ -114,9 +134,9 @@ class StumpOracle:
             left[self._missing_left] += sums[self._missing]
         left *= -2
         left += total
-        if unused is not None:
+        if wanted is not None:
             left[1:][~counted[self._feature[1:]]] = 0
-        return StumpPrices(self, left)
+        return StumpPrices(self, left, sums[groups.offset[-1] :])
 
     def outputs(self, columns: Sequence[Column]) -> list[NDArray[np.int8]]:
         """From the cells of the rows, one feature at a time."""
@@ -152,8 +172,10 @@ class StumpOracle:
 class StumpPrices(Prices):
     """``edges[j, k]``: the sum of ``V[:, k] h_j`` for candidate j with the sign +1, exact."""
 
-    def __init__(self, oracle: StumpOracle, A: NDArray[np.int64]) -> None:
-        self._oracle, self._A = oracle, A
+    def __init__(
+        self, oracle: StumpOracle, A: NDArray[np.int64], by_class: NDArray[np.int64]
+    ) -> None:
+        self._oracle, self._A, self._by_class = oracle, A, by_class
 
     def best(self, W: NDArray[Any] | None) -> list[tuple[Stump, float]]:
         """The best stump for each column; the first candidate on a tie."""
@@ -211,6 +233,21 @@ class StumpPrices(Prices):
             best[self._oracle.feature(starts)] = np.maximum.reduceat(values, starts)
         return best
 
+    def weights_of(self, column: Column, total: int) -> tuple[int, int, int, float]:
+        """Dual weights on the negative, positive and zero margins of a column, and their size.
+
+        Right less wrong ones are the edge. All margins of a codeword are -1 or +1; of a code,
+        those between classes on the same side are 0 and the others -2 or +2.
+        """
+        edge, size, unequal = sum(self.edges([column])[0].tolist()), 1, total
+        if column.code is not None:
+            m, size = column.code, 2
+            c, k = np.arange(len(m))[:, None], np.arange(len(m) - 1)
+            apart = m[:, None] != m[k + (k >= c)]
+            unequal = sum(self._by_class[:, :-1][apart].tolist())
+        right = (unequal + edge // size) // 2
+        return unequal - right, right, total - unequal, float(size)
+
     @property
     def constant(self) -> Vector:
         """Of the constant hypothesis."""
@@ -228,6 +265,15 @@ class StumpPrices(Prices):
             return sign * self._A[candidate, np.arange(self._A.shape[1])]
         codes = np.array([c.code for c in columns], dtype=np.int64)
         return sign * (codes * self._A[candidate[:, 0]]).sum(axis=1, keepdims=True)
+
+
+def _wanted(rows: LocalRows, unused: NDArray[np.bool_] | None) -> NDArray[np.int64] | None:
+    """The groups to look at, one at the least: it has the sums of all rows."""
+    if unused is None:
+        return None
+    group = rows.groups.group
+    used = np.unique(group[~unused])
+    return used if len(used) else group[:1]
 
 
 def _candidates(columns: list[Column]) -> list[int]:

@@ -19,11 +19,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._core import prefix_sums
+from .._core import prefix_sums, weigh_and_sum
 from .binning import Binning, fit_binning
 from .groups import Groups, group_features
 
 Vector = NDArray[np.float64]
+Integers = NDArray[np.int64]
 
 _BLOCK = 1 << 20
 _PART = 1 << 16  # rows whose features are copied at a time
@@ -44,18 +45,41 @@ class Block:
         V: NDArray[np.int64],
         y: NDArray[np.intp] | None = None,
         M: NDArray[np.int8] | None = None,
-        wanted: NDArray[np.int64] | None = None,
+        wanted: Integers | None = None,
     ) -> NDArray[np.int64]:
         """Kernel: sums of V by feature, cumulated over bins (``cpp/histogram.hpp``).
 
         With classes y it is the dual weights of pairwise margins, or with a code M of
-        codeword margins, and V their adjoint, which is never held as a whole. Sums of groups
-        that are not `wanted` are zero; if nothing is said, all are.
+        codeword margins, and V their adjoint, which is never held as a whole; of pairwise
+        ones the sums by class come last. Sums of groups that are not `wanted` are zero; if
+        nothing is said, all are.
         """
-        groups, V = self.groups, np.ascontiguousarray(V)
-        wanted = np.arange(self.cells.shape[1]) if wanted is None else wanted
-        arrays = groups.first, groups.group, groups.place, groups.offset, wanted
-        return prefix_sums(self.cells, V, y, M, *arrays, self.n_threads)
+        V = np.ascontiguousarray(V)
+        return prefix_sums(self.cells, V, y, M, *self._arrays(wanted), self.n_threads)
+
+    def weigh_and_sum(
+        self,
+        z: Vector,
+        weight: Vector,
+        cross_entropy: bool,
+        least: float,
+        y: NDArray[np.intp],
+        M: NDArray[np.int8] | None,
+        wanted: Integers | None,
+    ) -> tuple[NDArray[np.int64], tuple[float, int, int, float]]:
+        """The same of the dual weights at the margins z, which are never held as a whole.
+
+        With what ``dual_integers`` tells of them. The `least` margin is NaN if not known.
+        """
+        z, arrays = np.ascontiguousarray(z), self._arrays(wanted)
+        rule = weight, cross_entropy, least
+        return weigh_and_sum(z, *rule, self.cells, y, M, *arrays, self.n_threads)
+
+    def _arrays(self, wanted: Integers | None) -> tuple[Any, Any, Any, Any, Integers]:
+        if wanted is None:
+            wanted = np.arange(self.cells.shape[1])
+        groups = self.groups
+        return groups.first, groups.group, groups.place, groups.offset, wanted
 
 
 class LocalRows:
