@@ -230,42 +230,33 @@ void add_margins(Changed z, double coefficient, Codes rho, int n_threads) {
     tcboost::add_margins(z.data(), coefficient, rho.data(), z.size(), n_threads);
 }
 
-using Flags = nb::ndarray<nb::numpy, bool, nb::ndim<1>>;
-
-// An array of n that work fills.
-template <class Work>
-Flags flags_of(std::size_t n, Work work) {
-    auto* flags = new bool[n];
-    nb::capsule owner(flags, [](void* p) noexcept { delete[] static_cast<bool*>(p); });
-    {
-        nb::gil_scoped_release release;
-        work(flags);
-    }
-    return Flags(flags, {n}, owner);
-}
-
-Flags pairwise_wrong(Margins z, Offsets y, int n_threads) {
+nb::ndarray<nb::numpy, bool, nb::ndim<1>> pairwise_wrong(Margins z, Offsets y, int n_threads) {
     const std::size_t n = z.shape(0);
     if (y.shape(0) != n) throw std::invalid_argument("z and y differ in their rows");
-    return flags_of(n, [&](bool* wrong) {
+    auto* wrong = new bool[n];
+    nb::capsule owner(wrong, [](void* p) noexcept { delete[] static_cast<bool*>(p); });
+    {
+        nb::gil_scoped_release release;
         tcboost::pairwise_wrong(z.data(), y.data(), n, z.shape(1), n_threads, wrong);
-    });
+    }
+    return nb::ndarray<nb::numpy, bool, nb::ndim<1>>(wrong, {n}, owner);
 }
 
-nb::tuple add_coded(Changed z, double coefficient, Codes outputs,
+nb::tuple add_coded(Changed z, double coefficient, Codes signs,
                     nb::ndarray<const std::int8_t, nb::ndim<1>, nb::c_contig> code, Offsets y,
-                    int n_threads) {
-    const std::size_t n = outputs.shape(0), n_classes = outputs.shape(1);
-    if (n == 0 || y.shape(0) != n || z.ndim() != 2 || z.shape(0) != n)
-        throw std::invalid_argument("z, outputs and y differ in their rows, or have none");
-    if (n_classes < 2 || code.shape(0) != n_classes || z.shape(1) != n_classes - 1)
-        throw std::invalid_argument("z, outputs and code differ in their classes");
-    double least = 0.0;
-    Flags wrong = flags_of(n, [&](bool* flags) {
-        least = tcboost::add_coded(z.data(), coefficient, outputs.data(), code.data(), y.data(), n,
-                                   n_classes - 1, n_threads, flags);
-    });
-    return nb::make_tuple(least, wrong);
+                    Reals weight, int n_threads) {
+    const std::size_t n = y.shape(0), n_classes = code.shape(0);
+    if (n == 0 || weight.shape(0) != n || signs.shape(0) != n || signs.shape(1) != 1)
+        throw std::invalid_argument("signs, y and weight differ in their rows, or have none");
+    if (n_classes < 2 || z.ndim() != 2 || z.shape(0) != n || z.shape(1) != n_classes - 1)
+        throw std::invalid_argument("z must be rows x classes less one");
+    tcboost::Seen seen;
+    {
+        nb::gil_scoped_release release;
+        seen = tcboost::add_coded(z.data(), coefficient, signs.data(), code.data(), y.data(),
+                                  weight.data(), n, n_classes - 1, n_threads);
+    }
+    return nb::make_tuple(seen.least, seen.error);
 }
 
 // A NumPy array that owns what was in the vector.
@@ -458,9 +449,9 @@ NB_MODULE(_core, m) {
     m.def("add_margins", &add_margins, nb::arg("z").noconvert(), nb::arg("coefficient"),
           nb::arg("rho").noconvert(), nb::arg("n_threads"), "z += coefficient rho.");
     m.def("add_coded", &add_coded, nb::arg("z").noconvert(), nb::arg("coefficient"),
-          nb::arg("outputs").noconvert(), nb::arg("code").noconvert(), nb::arg("y").noconvert(),
-          nb::arg("n_threads"),
-          "z += coefficient times pairwise margins; the least z, and where rows are wrong.");
+          nb::arg("signs").noconvert(), nb::arg("code").noconvert(), nb::arg("y").noconvert(),
+          nb::arg("weight").noconvert(), nb::arg("n_threads"),
+          "z += coefficient times pairwise margins; the least z, and the weight of wrong rows.");
     m.def("pairwise_wrong", &pairwise_wrong, nb::arg("z").noconvert(),
           nb::arg("y").noconvert(), nb::arg("n_threads"), "Which rows are misclassified.");
     auto master = [&m](auto type, const char* name) {

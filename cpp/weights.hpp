@@ -322,41 +322,52 @@ inline void pairwise_wrong(const double* z, const std::int64_t* y, std::size_t n
     });
 }
 
-// Rows of z get sign times the row of their class in a table; the least z, and which are wrong.
+// Rows of z get sign times the row of their class in a table; returns the weight of wrong ones.
 template <class Width>
 TCBOOST_WIDE double add_signed(Width width, double* z, const double* table,
-                               const std::int8_t* outputs, std::int8_t first,
-                               const std::int64_t* y, std::size_t n, bool* wrong) {
+                               const std::int8_t* signs, const std::int64_t* y,
+                               const double* weight, std::size_t n) {
+    double error = 0.0;
     for (std::size_t i = 0; i < n; ++i) {
-        const double sign = outputs[i * (width + 1)] * first;
+        const double sign = signs[i];
         const double* change = table + static_cast<std::size_t>(y[i]) * width;
         double* TCBOOST_RESTRICT of_row = z + i * width;
         for (std::size_t k = 0; k < width; ++k) of_row[k] += sign * change[k];
-        wrong[i] = wrong_row(width, of_row, y[i]);
+        error += wrong_row(width, of_row, y[i]) ? weight[i] : 0.0;
     }
-    return least_of(z, n * width);
+    return error;
 }
 
-// z += coefficient rho for the pairwise margins rho of a hypothesis with a code; outputs are n x
-// (width + 1), sign times code. Which rows are wrong then, and the least margin of all: what were
-// four passes over z or rho.
-inline double add_coded(double* z, double coefficient, const std::int8_t* outputs,
-                        const std::int8_t* code, const std::int64_t* y, std::size_t n,
-                        std::size_t width, int n_threads, bool* wrong) {
+struct Seen {
+    double least, error;  // margin of all; weight of the wrong rows
+};
+
+// z += coefficient rho for the pairwise margins rho of a hypothesis, by its signs, with a code;
+// and what is to be seen then. These were four passes over z or rho.
+inline Seen add_coded(double* z, double coefficient, const std::int8_t* signs,
+                      const std::int8_t* code, const std::int64_t* y, const double* weight,
+                      std::size_t n, std::size_t width, int n_threads) {
     if (n * width < 100000) n_threads = 1;  // not worth a thread
     const std::size_t rows = chunk_of_rows(width);
-    std::vector<double> table((width + 1) * width), least((n + rows - 1) / rows);
+    std::vector<double> table((width + 1) * width);
+    std::vector<Seen> seen((n + rows - 1) / rows);
     for (std::size_t own = 0; own <= width; ++own)
         for (std::size_t k = 0; k < width; ++k)
             table[own * width + k] = coefficient * (code[own] - code[k + (k >= own)]);
-    parallel_for(least.size(), n_threads, [&](std::size_t c) {
+    parallel_for(seen.size(), n_threads, [&](std::size_t c) {
         const std::size_t i = c * rows, m = std::min(rows, n - i);
+        double* of_chunk = z + i * width;
         with_constant(width, [&](auto w) {
-            least[c] = add_signed(w, z + i * w, table.data(), outputs + i * (w + 1), code[0], y + i,
-                                  m, wrong + i);
+            seen[c].error = add_signed(w, of_chunk, table.data(), signs + i, y + i, weight + i, m);
         });
+        seen[c].least = least_of(of_chunk, m * width);
     });
-    return *std::min_element(least.begin(), least.end());
+    Seen all{HUGE_VAL, 0.0};
+    for (const Seen& part : seen) {
+        all.least = std::min(all.least, part.least);
+        all.error += part.error;
+    }
+    return all;
 }
 
 }  // namespace tcboost

@@ -99,13 +99,14 @@ def test_margins(shape):
         assert moved.tobytes() == (margins + 0.3 * rho).tobytes()
         # The same of a hypothesis with a code, whose margins are not written down.
         code = rng.choice(np.array([-1, 1], dtype=np.int8), size=width + 1)
-        coded = rng.choice(np.array([-1, 1], dtype=np.int8), size=(len(o), 1)) * code
-        rho = _core.pairwise_margins(coded, labels, n_threads)
+        signs = rng.choice(np.array([-1, 1], dtype=np.int8), size=(len(o), 1))
+        rho = _core.pairwise_margins(signs * code, labels, n_threads)
         moved, expected = margins.copy(), margins + 0.5 * rho
-        least, wrong = _core.add_coded(moved, 0.5, coded, code, labels, n_threads)
+        weight = rng.integers(9, size=len(o)).astype(float)
+        least, error = _core.add_coded(moved, 0.5, signs, code, labels, weight, n_threads)
         np.testing.assert_array_equal(moved, expected)
         assert least == expected.min()
-        assert wrong.tolist() == ref.pairwise_wrong(expected, labels)
+        assert error == weight @ ref.pairwise_wrong(expected, labels)
     assert len(rho) == wide
 
 
@@ -159,11 +160,11 @@ def test_kernels_refuse_what_does_not_fit():
         _core.pairwise_margins(rho, y[:3], 1)
     with pytest.raises(ValueError, match="rows"):
         _core.pairwise_wrong(z, y[:3], 1)
-    outputs, code = np.ones((4, 3), dtype=np.int8), np.ones(3, dtype=np.int8)
+    signs, code = np.ones((4, 1), dtype=np.int8), np.ones(3, dtype=np.int8)
     with pytest.raises(ValueError, match="rows"):
-        _core.add_coded(z, 1.0, outputs, code, y[:3], 1)
+        _core.add_coded(z, 1.0, signs, code, y[:3], weight, 1)
     with pytest.raises(ValueError, match="classes"):
-        _core.add_coded(z, 1.0, outputs, code[:2], y, 1)
+        _core.add_coded(z, 1.0, signs, code[:2], y, weight, 1)
     cells, one = np.zeros((4, 1), dtype=np.uint8, order="F"), np.array([0, 1])
     arrays = one, np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int32), one, one[:1]
     with pytest.raises(ValueError, match="shapes"):
@@ -171,7 +172,7 @@ def test_kernels_refuse_what_does_not_fit():
     with pytest.raises(ValueError, match="rows"):
         _core.weigh_and_sum(z, weight, False, 0.0, cells, y[:3], None, *arrays, 1)
     with pytest.raises(ValueError, match="code"):
-        _core.weigh_and_sum(z, weight, False, 0.0, cells, y, outputs, *arrays, 1)
+        _core.weigh_and_sum(z, weight, False, 0.0, cells, y, signs, *arrays, 1)
     with pytest.raises(ValueError, match="shapes"):
         _core.add_margins(z, 1.0, rho[:3], 1)
     with pytest.raises(TypeError):

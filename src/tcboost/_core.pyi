@@ -90,12 +90,13 @@ def add_margins(
 def add_coded(
     z: NDArray[np.float64],
     coefficient: float,
-    outputs: NDArray[np.int8],
+    signs: NDArray[np.int8],
     code: NDArray[np.int8],
     y: NDArray[np.intp],
+    weight: NDArray[np.float64],
     n_threads: int,
-) -> tuple[float, NDArray[np.bool_]]:
-    """z += coefficient times pairwise margins; the least z, and where rows are wrong."""
+) -> tuple[float, float]:
+    """z += coefficient times pairwise margins; the least z, and the weight of wrong rows."""
 
 def pairwise_wrong(
     z: NDArray[np.float64], y: NDArray[np.intp], n_threads: int

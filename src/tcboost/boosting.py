@@ -86,7 +86,7 @@ class Task:
     def wrong(self, z: Vector, columns: list[Column], w: Vector) -> NDArray[np.bool_]:
         """Which rows are misclassified: by their margins, or by scores if these do not tell."""
         if isinstance(self.oracle, MulticlassOracle):
-            F = sum(a * o for a, o in zip(w, self.oracle.outputs(columns), strict=True))
+            F = sum(a * H for a, H in zip(w, self.oracle.predictions(columns), strict=True))
             return self.margin.scores(np.asarray(F)).argmax(axis=1) != self.rows.y
         return self.margin.wrong(z, self.rows.y, self.rows.n_threads)
 
@@ -195,13 +195,13 @@ class Run:
                 continue
             if self.budgets:
                 self._grow(solve=False)
-            outputs = task.oracle.outputs(priced.columns)
+            predictions = task.oracle.predictions(priced.columns)
             del self._z  # as large as the dual weights; the next ones need the room
-            if not corrector.update(priced.columns, outputs, dual, self._priced[0]):
+            if not corrector.update(priced.columns, predictions, dual, self._priced[0]):
                 break  # after (4), (5)
             columns.extend(priced.columns)
             history.edges.append(priced.edge / dual.scale)
-            del dual, outputs
+            del dual, predictions
         self.over = True
         if task.oracle.exact and not draft:
             found = np.flatnonzero(self._proved | self._unused(dual.scale))
@@ -259,6 +259,13 @@ class Run:
         """They were about the problem with another budget."""
         self._proved = np.zeros(len(self.task.rows.binning.cuts), dtype=bool)
         self._left_out, self._looked = None, np.inf
+
+    def train_error(self) -> float:
+        """The weight of the misclassified rows."""
+        task, seen = self.task, self.corrector.seen
+        if seen:
+            return seen.error
+        return float(task.rows.weight @ task.wrong(self._z, self.columns, self.w))
 
     def model(self) -> Model:
         """The last model, or the one that was the best on the rows held out.
@@ -382,12 +389,10 @@ class History:
     def record(self, run: Run, g: Vector) -> None:
         """Take down the state after a round, under the dual weights that follow from it."""
         used, certificate = lengths(run.w), run.certificate
-        seen = run.corrector.seen
-        wrong = seen.wrong if seen else run.task.wrong(run._z, run.columns, run.w)
         inner_products = lengths(g)
         entry = {
             "loss": certificate.primal,
-            "train_error": float(run.task.rows.weight @ wrong),
+            "train_error": run.train_error(),
             "min_margin": run._least / max(float(used.sum()), 1e-300),
             "r": max(0.0, float(inner_products.max())),
             "gap": certificate.gap,

@@ -230,7 +230,7 @@ def test_every_candidate_says_on_raw_values_what_its_row_says(missing, max_bins)
             stump = oracle.stump(j, sign)
             assert stump.candidate == j
             h = stump.predict(rows.X)
-            (found,) = oracle.outputs([Column((stump,))])
+            (found,) = oracle.predictions([Column((stump,))])
             assert h.dtype == found.dtype
             np.testing.assert_array_equal(found[:, 0], h)
             assert h.dtype == np.int8
@@ -254,7 +254,9 @@ def test_edges_of_coded_columns(missing):
     edges = oracle.price(rows, V).edges(columns)
     outputs = [c.outputs(rows.X) for c in columns]
     assert edges.tolist() == [[(V * o).sum()] for o in outputs]
-    np.testing.assert_array_equal(oracle.outputs(columns), outputs)  # from bins, and values
+    signs = oracle.predictions(columns)  # from bins; the others from values
+    coded = [c.coded(H) for c, H in zip(columns, signs, strict=True)]
+    np.testing.assert_array_equal(coded, outputs)
     assert len(np.unique(edges)) > 3
 
 
@@ -270,7 +272,7 @@ def test_edges_of_columns_with_a_stump_for_each_bit(missing):
     prices = oracle.price(rows, V)
     outputs = [c.outputs(rows.X) for c in columns]
     assert prices.edges(columns).tolist() == [(V * o).sum(axis=0).tolist() for o in outputs]
-    np.testing.assert_array_equal(oracle.outputs(columns), outputs)
+    np.testing.assert_array_equal(oracle.predictions(columns), outputs)
     assert prices.edges(columns[2:3]).tolist() == prices.edges(columns)[2:3].tolist()
     best = prices.best(None)
     top = prices.edges([Column(tuple(stump for stump, _ in best))])
@@ -390,7 +392,7 @@ def test_prices_tell_the_weights_on_the_margins(seed):
             column = Column((prices.best(m[:, None])[0][0],), m)
         else:
             column = Column(tuple(h for h, _ in prices.best(None)))
-        rho = margin.apply(oracle.outputs([column])[0], rows.y)
+        rho = margin.apply(column.coded(oracle.predictions([column])[0]), rows.y)
         wrong, right, neither, size = prices.weights_of(column, int(u.sum()))
         expected = Sums.of(u, rho)
         assert (wrong, right, neither, size, size) == expected

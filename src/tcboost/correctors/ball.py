@@ -118,18 +118,16 @@ class BallCorrective:
     def update(
         self,
         columns: Sequence[Column],
-        outputs: Sequence[NDArray[np.int8]],
+        predictions: Sequence[NDArray[np.int8]],
         dual: DualWeights,
         prices: Prices,
     ) -> bool:
         """Add the columns and re-solve, to a share of the gap that is left."""
-        for column, output in zip(columns, outputs, strict=True):
-            h = output[:, 0].take(self._order)
-            if self._codes is not None:  # the output is that of the hypothesis times the code
+        for column, H in zip(columns, predictions, strict=True):
+            self._H.append(H[:, 0].take(self._order))
+            if self._codes is not None:
                 assert column.code is not None
-                h *= column.code[0]
                 self._codes = np.vstack([self._codes, column.code])
-            self._H.append(h)
         self.w = np.concatenate([self.w, np.zeros((len(columns), *self.w.shape[1:]))])
         # With a price the gap of early rounds says little: it allows for any theta.
         gap = 0.0 if self.budget.price > 0 else self._gap

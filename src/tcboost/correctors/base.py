@@ -77,7 +77,7 @@ class Seen(NamedTuple):
     """What an update met on the way, and so need not be looked for."""
 
     least: float  # margin of all
-    wrong: NDArray[np.bool_]  # which rows are misclassified
+    error: float  # the weight of the misclassified rows
 
 
 class Corrector(Protocol):
@@ -125,11 +125,11 @@ class Corrector(Protocol):
     def update(
         self,
         columns: Sequence[Column],
-        outputs: Sequence[NDArray[np.int8]],
+        predictions: Sequence[NDArray[np.int8]],
         dual: DualWeights,
         prices: Prices,
     ) -> bool:
-        """Take in columns with their outputs; False if nothing can be gained from them.
+        """Take in columns with their predictions; False if nothing can be gained from them.
 
         Dual weights and prices are those by which they were chosen.
         """

@@ -63,18 +63,19 @@ class LinearProgram(TotallyCorrective):
     def update(
         self,
         columns: Sequence[Column],
-        outputs: Sequence[NDArray[np.int8]],
+        predictions: Sequence[NDArray[np.int8]],
         dual: DualWeights,
         prices: Prices,
     ) -> bool:
         """Steps (4) and (5) of Algorithm 3; a column that is there already cannot help."""
-        rho = self._margin.apply(outputs[0], self._y).reshape(-1, 1)
+        outputs = columns[0].coded(predictions[0])
+        rho = self._margin.apply(outputs, self._y).reshape(-1, 1)
         if (self._P.matrix == rho).all(axis=0).any():
             return False
-        return super().update(columns, outputs, dual, prices)
+        return super().update(columns, predictions, dual, prices)
 
-    def _add(self, column: Column, outputs: NDArray[np.int8]) -> None:
-        self._P.append(self._margin.apply(outputs, self._y).ravel())
+    def _add(self, column: Column, predictions: NDArray[np.int8]) -> None:
+        self._P.append(self._margin.apply(column.coded(predictions), self._y).ravel())
 
     def _keep(self, kept: NDArray[np.bool_]) -> None:
         self._P.keep(kept)

@@ -80,7 +80,7 @@ class StageWise:
     def update(
         self,
         columns: Sequence[Column],
-        outputs: Sequence[NDArray[np.int8]],
+        predictions: Sequence[NDArray[np.int8]],
         dual: DualWeights,
         prices: Prices,
     ) -> bool:
@@ -91,10 +91,10 @@ class StageWise:
             # The margins of a row follow from its class and sign: they are not written down.
             coefficient = self._coefficient(prices, columns[0], dual)
             if coefficient is not None:
-                code = np.ascontiguousarray(code)
-                self.seen = Seen(*add_coded(self.z, coefficient, outputs[0], code, y, threads))
+                arrays = predictions[0], np.ascontiguousarray(code), y, self._weight
+                self.seen = Seen(*add_coded(self.z, coefficient, *arrays, threads))
         else:
-            rho: NDArray[Any] = margin.apply(outputs[0], y, threads)
+            rho: NDArray[Any] = margin.apply(columns[0].coded(predictions[0]), y, threads)
             coefficient = self._coefficient(prices, columns[0], dual, rho)
             if coefficient is not None and rho.dtype == np.int8:
                 add_margins(self.z, coefficient, rho, threads)

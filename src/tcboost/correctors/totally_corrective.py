@@ -97,12 +97,12 @@ class TotallyCorrective:
     def update(
         self,
         columns: Sequence[Column],
-        outputs: Sequence[NDArray[np.int8]],
+        predictions: Sequence[NDArray[np.int8]],
         dual: DualWeights,
         prices: Prices,
     ) -> bool:
         """Steps (4) and (5) of Algorithm 3."""
-        self._add(columns[0], outputs[0])
+        self._add(columns[0], predictions[0])
         self.w = np.append(self.w, 0.0)
         self._solve()
         return True
@@ -111,13 +111,13 @@ class TotallyCorrective:
         """Every master is solved to the tolerance."""
         return False
 
-    def _add(self, column: Column, outputs: NDArray[np.int8]) -> None:
+    def _add(self, column: Column, predictions: NDArray[np.int8]) -> None:
         margin, y, code = self._margin, self._y, column.code
         if code is None or not 2 <= margin.width < 128 or self.z.size < _WORTH_A_TABLE:
-            self._master.add(margin.apply(outputs, y).reshape(-1, 1))
+            self._master.add(margin.apply(column.coded(predictions), y).reshape(-1, 1))
             return
         # The margins of a row follow from its class and the sign of the hypothesis.
-        cells, classes = 2 * y + (outputs[:, 0] == code[0]), np.arange(len(code))
+        cells, classes = 2 * y + (predictions[:, 0] > 0), np.arange(len(code))
         table = margin.apply(np.tile([-code, code], (len(code), 1)), np.repeat(classes, 2))
         self._master.add(cells.astype(np.uint8), table)
 

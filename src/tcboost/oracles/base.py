@@ -42,12 +42,15 @@ class Column:
 
     def outputs(self, X: Vector) -> NDArray[np.int8]:
         """The outputs on new rows."""
-        return self.coded([h.predict(X) for h in self.hypotheses])
+        return self.coded(self.predictions(X))
 
-    def coded(self, predictions: list[NDArray[np.int8]]) -> NDArray[np.int8]:
-        """The outputs that predictions of the hypotheses make."""
-        H = np.column_stack(predictions)
-        return H if self.code is None else H * self.code
+    def predictions(self, X: Vector) -> NDArray[np.int8]:
+        """Those of the hypotheses on new rows, side by side."""
+        return np.column_stack([h.predict(X) for h in self.hypotheses])
+
+    def coded(self, predictions: NDArray[np.int8]) -> NDArray[np.int8]:
+        """The outputs that predictions make."""
+        return predictions if self.code is None else predictions * self.code
 
 
 class Prices:
@@ -104,5 +107,5 @@ class Oracle(Protocol):
     def price(self, rows: LocalRows, V: NDArray[np.int64]) -> Prices:
         """Price the hypotheses under the signed weights V (rows, outputs)."""
 
-    def outputs(self, columns: Sequence[Column]) -> list[NDArray[np.int8]]:
-        """Outputs of columns on the rows that they were found on."""
+    def predictions(self, columns: Sequence[Column]) -> list[NDArray[np.int8]]:
+        """Predictions of columns on the rows that they were found on."""

@@ -53,7 +53,7 @@ class FittedOracle:
     def __init__(self, rows: LocalRows) -> None:
         self._rows = rows
         # Outputs of the columns chosen so far; holding a column keeps its id its own.
-        self._outputs: dict[int, tuple[Column, NDArray[np.int8]]] = {}
+        self._predictions: dict[int, tuple[Column, NDArray[np.int8]]] = {}
 
     def price(self, rows: LocalRows, V: NDArray[np.int64]) -> FittedPrices:
         """Prepare to fit one hypothesis for each column of weights."""
@@ -76,13 +76,13 @@ class FittedOracle:
         edge = int(v @ h.predict(X).astype(np.int64))
         return (h if edge >= 0 else replace(h, sign=-h.sign)), float(abs(edge))
 
-    def outputs(self, columns: Sequence[Column]) -> list[NDArray[np.int8]]:
-        """Outputs on the rows; a column is evaluated once."""
+    def predictions(self, columns: Sequence[Column]) -> list[NDArray[np.int8]]:
+        """Predictions on the rows; a column is evaluated once."""
         for column in columns:
-            known, _ = self._outputs.get(id(column), (None, None))
+            known, _ = self._predictions.get(id(column), (None, None))
             if known is not column:  # an id from before pickling may be that of another now
-                self._outputs[id(column)] = column, column.outputs(self._rows.X)
-        return [self._outputs[id(column)][1] for column in columns]
+                self._predictions[id(column)] = column, column.predictions(self._rows.X)
+        return [self._predictions[id(column)][1] for column in columns]
 
 
 class LDAOracle(FittedOracle):
@@ -161,7 +161,8 @@ class FittedPrices(Prices):
 
     def edges(self, columns: list[Column]) -> NDArray[np.int64]:
         """Edges of earlier columns, from their outputs on the rows."""
-        parts = np.array([(self._V * o).sum(axis=0) for o in self._oracle.outputs(columns)])
+        found = zip(columns, self._oracle.predictions(columns), strict=True)
+        parts = np.array([(self._V * c.coded(H)).sum(axis=0) for c, H in found])
         single = len(columns[0].hypotheses) == 1
         return parts.sum(axis=1, keepdims=True) if single else parts
 

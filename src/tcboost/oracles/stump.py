@@ -138,13 +138,13 @@ class StumpOracle:
             left[1:][~counted[self._feature[1:]]] = 0
         return StumpPrices(self, left, sums[groups.offset[-1] :])
 
-    def outputs(self, columns: Sequence[Column]) -> list[NDArray[np.int8]]:
+    def predictions(self, columns: Sequence[Column]) -> list[NDArray[np.int8]]:
         """From the cells of the rows, one feature at a time."""
-        parts = ([self._outputs(h, c.code) for h in c.hypotheses] for c in columns)
+        parts = ([self._predictions(h) for h in c.hypotheses] for c in columns)
         return [p[0] if len(p) == 1 else np.hstack(p) for p in parts]
 
-    def _outputs(self, h: Any, code: NDArray[np.int8] | None) -> NDArray[np.int8]:
-        """-1 or +1 for each row, as `Stump.predict` has them, times the code."""
+    def _predictions(self, h: Any) -> NDArray[np.int8]:
+        """-1 or +1 for each row, as `Stump.predict` has them."""
         candidate, sign, groups = h.candidate, h.sign, self._rows.groups
         d = self._feature[candidate]
         bins = groups.bins(d)
@@ -152,7 +152,6 @@ class StumpOracle:
         if self._missing_right[candidate]:
             right |= bins == MISSING
         table = (2 * sign * right.view(np.int8) - sign)[:, None]
-        table = table if code is None else table * code
         parts = self._rows.map(
             lambda b: table_rows(table, b.cells[:, groups.group[d]], b.n_threads)
         )
