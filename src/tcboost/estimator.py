@@ -1,9 +1,9 @@
-"""What the estimators share: validation, assembly. The algorithms are in `boosting`."""
+"""How the estimators fit: validation, assembly. The algorithms are in `boosting`."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
 from functools import cache, partial
@@ -14,19 +14,14 @@ from typing import Any, ClassVar, Self
 import joblib
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import log_softmax, softmax
-from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
+from sklearn.base import _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.class_weight import compute_sample_weight
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
     _check_sample_weight,
-    check_consistent_length,
-    check_is_fitted,
-    column_or_1d,
     validate_data,
 )
 from threadpoolctl import ThreadpoolController
@@ -43,13 +38,11 @@ from .correctors import (
     LinearProgram,
     StageWise,
     TotallyCorrective,
-    lengths,
 )
 from .losses import LOSSES, ScoreLoss, SmoothLoss
-from .margins import Codeword, Margin, Pairwise, PairwiseCode
-from .model.ensemble import Ensemble
-from .oracles import Column, Stump, make_oracle
-from .rows.blocks import LocalRows, effective_n_jobs
+from .oracles import make_oracle
+from .prediction import FittedClassifier, is_plain
+from .rows.blocks import LocalRows
 from .theta import (
     PAPER_SEARCH,
     STYLES,
@@ -82,64 +75,37 @@ class _Libraries(ThreadpoolController):
 _libraries = cache(_Libraries)
 
 
-def _plain(X: Any) -> bool:
-    """Whether scikit-learn would find nothing to convert; to look for names it takes 5 ms."""
-    return type(X) is np.ndarray and X.dtype == np.float64 and X.ndim == 2
-
-
 def _labels(y: Any) -> bool:
     """Whether these are integers, with two rows a class or more, so that nothing is odd."""
     plain = type(y) is np.ndarray and y.dtype.kind in "iu" and y.ndim == 1
     return plain and 2 * len(np.unique(y)) <= len(y)
 
 
-def _has_probabilities(estimator: Any) -> bool:
-    """Whether the loss tells probabilities; hinges only tell on which side a row is."""
-    if LOSSES[estimator.loss].log_odds is None:
-        raise AttributeError(f"loss={estimator.loss!r} does not tell probabilities")
-    return True
-
-
-class BoostingClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
+class BoostingClassifier(CallbackSupportMixin, FittedClassifier):
     """The base of `classifier.TCBoostClassifier` and of the paper's estimators in `named`.
 
     A subclass says which margin it has (`_pairwise`); it has `theta` and `tol` among its
     parameters unless it is `_stage_wise`.
     """
 
-    _pairwise: ClassVar[bool] = True
-    _stage_wise: ClassVar[bool] = False
-
-    loss: str = "exponential"
     ridge: float | str = 0.0
     coefficient: str = "error"
     variant: str = "samme"
     class_weight: Any = None
-    coding: Any
     theta: float | str
     tol: float
     max_iter: int
-    weak_learner: Any
     max_bins: int | str | None
     random_state: Any
-    n_jobs: int | None
     verbose: int
     warm_start: bool
     early_stopping: bool
     validation_fraction: float
     n_iter_no_change: int
 
-    classes_: NDArray[Any]
-    estimators_: list[Column]
-    estimator_weights_: Vector
-    coding_matrix_: NDArray[Any]
     theta_choice_: Choice
-    probability_scale_: float
     theta_: float
-    n_iter_: int
-    n_features_in_: int
     certificate_: Certificate
-    history_: dict[str, Any]
     _run: tuple[dict[str, Any], Run]
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -198,7 +164,7 @@ class BoostingClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
     def _rows(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> LocalRows:
         """Validated data, in canonical order; sets `classes_`."""
-        if _plain(X) and min(X.shape) > 1 and _labels(y) and len(X) == len(y):
+        if is_plain(X) and min(X.shape) > 1 and _labels(y) and len(X) == len(y):
             self.n_features_in_ = X.shape[1]
             self.__dict__.pop("feature_names_in_", None)
         else:
@@ -384,18 +350,6 @@ class BoostingClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             corrector = LinearProgram(margin, y, weight, budget.theta, tol)
         return Run(task, corrector, verbose, held_out)
 
-    @property
-    def _grown(self) -> bool:
-        """Whether every column has a code of its own, or none; else M is fixed."""
-        names = ("random", "runs", "learned", "vector")
-        return self.coding is None or (isinstance(self.coding, str) and self.coding in names)
-
-    def _margin(self, n_classes: int, M: NDArray[Any] | None = None) -> Margin:
-        if self._grown:
-            return Pairwise(n_classes)
-        M = coding_matrix(self.coding, n_classes) if M is None else M
-        return PairwiseCode(M) if self._pairwise else Codeword(M)
-
     def _task(self, rows: LocalRows, seed: int) -> Task:
         """The same seed gives the same code draws, for the stage-wise run behind theta too."""
         n_classes = len(self.classes_)
@@ -438,218 +392,3 @@ class BoostingClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
                 stacklevel=3,
             )
         return self
-
-    def decision_function(self, X: ArrayLike) -> Vector:
-        """Class scores, the largest of which is the prediction.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes), or (n_samples,) for two classes
-            For two classes the score of the second less that of the first.
-        """
-        features = self._features(X)
-        n_threads = effective_n_jobs(self.n_jobs)
-        return self._signed(self._ensemble().scores(features, n_threads))
-
-    def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """The class of the largest score, the first on a tie.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        features, n_threads = self._features(X), effective_n_jobs(self.n_jobs)
-        return self.classes_[self._ensemble().best(features, n_threads)]
-
-    @available_if(_has_probabilities)
-    def predict_proba(self, X: ArrayLike) -> Vector:
-        """Class probabilities, the largest of which is the prediction.
-
-        They are the softmax of `probability_scale_` times the scores: what the scores say at
-        the population minimiser of the loss, or a scale fitted out of fold, with a `theta` of
-        "auto" or "cv".
-
-        Cross-entropy, and logistic loss of pairwise margins: the softmax of the scores.
-        Pairwise exponential loss: that of twice the scores. Codewords: the log-odds of bit l
-        are ``2 F_l`` (exponential) or ``F_l`` (logistic), and those of two classes the mean
-        over the bits that tell them apart, which is the nearest to these bits in the sense
-        of the sum of ``KL(p, bit)``. That is the softmax of the scores divided by the number of
-        such bits, or by twice it. Hinges tell no probabilities, and have no such method.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-        """
-        return self._probabilities(X, softmax)
-
-    @available_if(_has_probabilities)
-    def predict_log_proba(self, X: ArrayLike) -> Vector:
-        """Logarithms of the class probabilities, finite where those underflow.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-        """
-        return self._probabilities(X, log_softmax)
-
-    def _probabilities(self, X: ArrayLike, function: Callable[..., Vector]) -> Vector:
-        scores = self.decision_function(X)
-        if scores.ndim == 1:
-            scores = np.column_stack([np.zeros(len(scores)), scores])
-        p = function(self.probability_scale_ * scores, axis=1)
-        # Rounding may make another class the equal of the one predicted.
-        lost = np.flatnonzero(p.argmax(axis=1) != scores.argmax(axis=1))
-        p[lost, scores[lost].argmax(axis=1)] = np.nextafter(p[lost].max(axis=1), np.inf)
-        return p
-
-    def staged_decision_function(self, X: ArrayLike) -> Iterator[Vector]:
-        """Class scores of the model as it was after each round.
-
-        A totally corrective round changes all coefficients, so that its model is not a part of
-        the final one. The last stage is the final model.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Yields
-        ------
-        ndarray, as of `decision_function`
-        """
-        features, margin = self._features(X), self._ensemble().margin
-        for w in self._stages():
-            yield self._signed(Ensemble(self.estimators_[: len(w)], w, margin).scores(features))
-
-    def staged_predict(self, X: ArrayLike) -> Iterator[NDArray[Any]]:
-        """Predictions of the model as it was after each round.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Yields
-        ------
-        ndarray of shape (n_samples,)
-        """
-        for scores in self.staged_decision_function(X):
-            best = scores > 0 if scores.ndim == 1 else scores.argmax(axis=1)
-            yield self.classes_[best.astype(np.intp)]
-
-    def margins(self, X: ArrayLike, y: ArrayLike) -> Vector:
-        """Margins of labelled rows, as the paper plots them: for coefficients that sum to one.
-
-        The smallest of a row is its margin, equations (17) and (23).
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-            Classes, all of them seen in fit.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_margins)
-            One a bit of the code (the MOs), one a class but its own, in ascending order, or
-            a single one (SAMME).
-        """
-        features, y = self._features(X), column_or_1d(y)
-        check_consistent_length(features, y)
-        unseen = np.setdiff1d(y, self.classes_)
-        if len(unseen):
-            raise ValueError(f"y holds classes that were not seen in fit: {unseen.tolist()}")
-        model = self._ensemble()
-        z = model.margin.apply(model.outputs(features), np.searchsorted(self.classes_, y))
-        return z / max(float(lengths(model.w).sum()), 1e-300)
-
-    @property
-    def feature_importances_(self) -> Vector:
-        """Share of each feature in the budget that is used; for stumps only."""
-        check_is_fitted(self)
-        if not isinstance(self.weak_learner, str) or self.weak_learner != "stump":
-            raise AttributeError("feature_importances_ needs weak_learner='stump'")
-        importances = np.zeros(self.n_features_in_)
-        shares = lengths(self.estimator_weights_)
-        for column, share in zip(self.estimators_, shares, strict=True):
-            for h in column.hypotheses:
-                if isinstance(h, Stump) and h.threshold > -np.inf:  # not a constant
-                    importances[h.feature] += share
-        return importances / max(float(importances.sum()), 1e-300)
-
-    def _features(self, X: Any) -> Vector:
-        """Validated features of new rows."""
-        if not self._as_in_fit(X):
-            check_is_fitted(self)
-            X = validate_data(self, X, dtype=np.float64, ensure_all_finite=False, reset=False)
-        self._check_values(X)
-        return X
-
-    def _as_in_fit(self, X: Any) -> bool:
-        """Whether there is nothing to convert or to compare, which takes 0.1 ms to find out."""
-        known = vars(self)
-        return (
-            _plain(X)
-            and len(X) > 0
-            and X.shape[1] == known.get("n_features_in_")
-            and "feature_names_in_" not in known
-            and "estimators_" in known
-        )
-
-    def _signed(self, scores: Vector) -> Vector:
-        """Two classes have one score."""
-        return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
-
-    def _stages(self) -> list[Vector]:
-        """Coefficients after each round; those of a stage-wise model are never revised."""
-        if self._stage_wise:
-            return [self.estimator_weights_[:t] for t in range(1, self.n_iter_ + 1)]
-        if "weights" not in self.history_:
-            raise ValueError("a model file holds the final coefficients only, not the stages")
-        return [w for w in self.history_["weights"] if len(w) <= self.n_iter_]
-
-    def _ensemble(self) -> Ensemble:
-        """The fitted model; that of the fit itself, if it is, has its tables at hand."""
-        model: Ensemble | None = getattr(self, "_model", None)
-        columns, w = self.estimators_, self.estimator_weights_
-        if model is None or model.columns is not columns or model.w is not w:
-            margin = self._margin(len(self.classes_), getattr(self, "coding_matrix_", None))
-            model = Ensemble(columns, w, margin)
-        return model
-
-    def _check_values(self, X: Vector) -> None:
-        """Infinity is never a value; NaN is one for stumps only. Name the column."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            if np.isfinite(X.sum()):  # then all of them are
-                return
-        bad, what = np.isinf(X).any(axis=0), "infinity"
-        if not bad.any() and not self._takes_missing():
-            bad = np.isnan(X).any(axis=0)
-            what = "NaN, which only the weak learners 'stump' and 'product' can take,"
-        if bad.any():
-            d = int(np.flatnonzero(bad)[0])
-            names = getattr(self, "feature_names_in_", None)
-            name = f" ({names[d]!r})" if names is not None else ""
-            raise ValueError(f"Input X contains {what} in column {d}{name}")
-
-    def _takes_missing(self) -> bool:
-        return isinstance(self.weak_learner, str) and self.weak_learner != "lda"
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = self._takes_missing()
-        return tags
