@@ -202,13 +202,13 @@ LEFT_OUT = {
 def test_a_search_without_unused_features_finds_the_same(name, monkeypatch):
     X, y = noisy(600)
     X = X[:, [5, 0, 1, 2, 3, 4]]  # noise first
-    price, left_out = Task.price, []
+    price, left_out = Task.weigh_and_price, []
 
-    def spy(self, u, unused=None):
+    def spy(self, z, least, unused):
         left_out.append(0 if unused is None else int(unused.sum()))
-        return price(self, u, unused)
+        return price(self, z, least, unused)
 
-    monkeypatch.setattr(Task, "price", spy)
+    monkeypatch.setattr(Task, "weigh_and_price", spy)
     make = partial(LEFT_OUT[name], tol=1e-8, max_iter=1000, random_state=0)
     model = make().fit(X, y)
     assert left_out[0] == 0

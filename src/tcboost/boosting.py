@@ -189,6 +189,8 @@ class Run:
             if done or gap <= enough or room <= 0 or stop or not priced.columns:  # (3), (6)
                 if corrector.budget.price > 0 and room <= 0 and not draft:
                     enough = _POLISHED * gap
+                elif corrector.budget.price == 0 and room > 0 and not (done or stop or draft):
+                    enough = gap  # there are columns again once this master is solved as well
                 if not corrector.polish(enough, bool(draft)) or draft:
                     break
                 history.forget()

@@ -80,11 +80,8 @@ def newton_step(
 
     spent = multiplier > price
     with np.errstate(over="ignore", invalid="ignore"):
-        step = _conjugate_gradients(curvature, blocks, g - multiplier * normal)
-        if spent:  # along the surface of the ball
-            out = _conjugate_gradients(curvature, blocks, normal)
-            through = float((normal * out).sum())
-            step = step - float((normal * step).sum()) / (through or np.inf) * out
+        divide = _along(normal, blocks) if spent else blocks
+        step = _conjugate_gradients(curvature, divide, g - multiplier * normal)
     # Where the loss has next to no curvature a step may lead out of all bounds.
     far = float(np.abs(step).max(initial=0.0))
     if not 0 < far < np.inf:
@@ -131,6 +128,20 @@ def _diagonal_blocks(
         return D - D.mean(axis=1, keepdims=True)  # a shift of all classes changes nothing
 
     return divide
+
+
+def _along(normal: Vector, divide: Callable[[Vector], Vector]) -> Callable[[Vector], Vector]:
+    """The same without the part that leaves the surface: conjugate gradients stay on it."""
+    out = divide(normal)
+    through = float((normal * out).sum()) or np.inf
+
+    def projected(R: Vector) -> Vector:
+        D = divide(R)
+        for _ in range(2):  # once more for the rounding of the first
+            D = D - float((normal * D).sum()) / through * out
+        return D
+
+    return projected
 
 
 def _conjugate_gradients(
