@@ -1,6 +1,7 @@
 """The master over a ball of class vectors, against Clarabel and against its own gap."""
 
 import itertools
+from functools import partial
 
 import cvxpy as cp
 import numpy as np
@@ -8,7 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from sklearn.datasets import load_wine
 
+from tcboost import TCBoostClassifier
 from tcboost.boosting import Run, lengths
 from tcboost.columns import LearnedCode, RandomCode, VectorCode
 from tcboost.correctors import BallCorrective, Budget
@@ -235,3 +238,18 @@ def test_a_newton_step_near_the_optimum_is_exact(loss, coded):
     edges = (corrector._codes[used] * A).sum(axis=1) if coded else lengths(A)
     assert np.ptp(edges) <= 1e-6  # all hypotheses in use have the same edge
     assert lengths(w).sum() <= 3.0 * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("loss", ["multinomial", "exponential"])
+def test_several_columns_a_round_find_the_same_optimum(loss, monkeypatch):
+    X, y = load_wine(return_X_y=True)
+    make = partial(TCBoostClassifier, loss=loss, theta=6.0, tol=1e-6, max_iter=400)
+    several = make().fit(X, y)
+    rounds = len(several.history_["loss"])
+    assert rounds < several.n_iter_
+    monkeypatch.setattr(BallCorrective, "batch", lambda self: 1)
+    one = make().fit(X, y)
+    assert len(one.history_["loss"]) == one.n_iter_ > rounds
+    for model in (several, one):
+        assert model.certificate_.gap <= 1e-6
+    assert several.certificate_.primal == pytest.approx(one.certificate_.primal, abs=1e-6)

@@ -142,7 +142,7 @@ class BallCorrective:
         tol = _SHARE * max(self._tol, gap)
         # Drafts at different prices are compared: they are polished though they are done.
         done = self._gap <= self._tol and not (draft and self.budget.price > 0)
-        polished = self._polished and self._target <= tol
+        polished = self._polished and (self.budget.price > 0 or self._target <= tol)
         if done or polished or self.gap <= tol or not len(self.w):
             return False
         if draft:  # without Newton steps
