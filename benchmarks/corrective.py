@@ -11,7 +11,8 @@ optimal ends before T. Claims: a ratio of at most 5 where N D K is at least a mi
 
 The last columns: the losses of both, the gap, and when the totally corrective fit was below
 the stage-wise loss, in units of the stage-wise time and as if all rounds took equally long. The
-loss of `TCBoostClassifier` is cross-entropy, of the scores of both.
+loss of `TCBoostClassifier` is cross-entropy, of the scores of both; that theta takes it less
+far, as its vectors have length 1 and the codes of its partner that of the root of C.
 """
 
 from __future__ import annotations
