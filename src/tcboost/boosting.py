@@ -31,6 +31,10 @@ Unused = NDArray[np.bool_] | None  # features to leave out
 # Of the gap of the whole class, what the last restricted master may leave at a price: where
 # rounds were too few, to solve it better would prove nothing.
 _POLISHED = 0.3
+# Where no column beats the present ones, their master was solved too loosely. With more than so
+# many columns it is then solved as well as the class, to go on; else in full, which takes next
+# to nothing: rows of no weight might choose a feature where a constant is all it takes.
+_SMALL = 32
 
 
 @dataclass(frozen=True)
@@ -189,8 +193,8 @@ class Run:
             if done or gap <= enough or room <= 0 or stop or not priced.columns:  # (3), (6)
                 if corrector.budget.price > 0 and room <= 0 and not draft:
                     enough = _POLISHED * gap
-                elif corrector.budget.price == 0 and room > 0 and not (done or stop or draft):
-                    enough = gap  # there are columns again once this master is solved as well
+                elif room > 0 and len(columns) > _SMALL and not (done or stop or draft):
+                    enough = gap if corrector.budget.price == 0 else enough
                 if not corrector.polish(enough, bool(draft)) or draft:
                     break
                 history.forget()
