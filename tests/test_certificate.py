@@ -215,7 +215,7 @@ def test_a_search_without_unused_features_finds_the_same(name, monkeypatch):
     assert left_out[-1] > 0, "nothing was left out"
     monkeypatch.setattr(Run, "_leave_out", lambda self, scale: None)
     full = make().fit(X, y)
-    # Rounds before the last are solved to a share of the gap, which a ridge makes a little larger.
+    # Rounds before the last are solved to a share of the gap, and with a ridge that differs.
     np.testing.assert_allclose(model.history_["loss"], full.history_["loss"], atol=1e-6, rtol=0)
     assert model.certificate_.primal == pytest.approx(full.certificate_.primal, abs=1e-8)
     # Certificates of all rounds are true, whatever they were made from.
