@@ -149,7 +149,8 @@ def test_kkt_conditions(problem):
     assert objective(H, g, d) <= 1e-12 * (1 + np.abs(g).max() * theta)
     twin = newton.solve_simplex_qp(H, g, theta, w)
     scale = 1 + np.abs(g).max() * theta
-    assert objective(H, g, d) == pytest.approx(objective(H, g, twin), abs=1e-9 * scale)
+    # Of a nearly singular H the twin may stop a little short of the optimum.
+    assert objective(H, g, d) <= objective(H, g, twin) + 1e-9 * scale
 
 
 def test_sizes_must_agree():
