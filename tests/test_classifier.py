@@ -20,6 +20,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
+from sklearn.utils.multiclass import check_classification_targets
 from threadpoolctl import ThreadpoolController, threadpool_limits
 
 import tcboost
@@ -143,10 +144,14 @@ def test_plain_arrays_are_taken_as_they_are():
     ]:
         with pytest.raises(ValueError, match=error):
             model.fit(*bad)
-    with pytest.warns(UserWarning, match="unique classes"):
-        model.fit(X[:60], np.arange(60) // 1.5 // 1)
-    with pytest.warns(UserWarning, match="unique classes"):
-        model.fit(X[:60], np.arange(60) * 2 // 3)
+    for many in (np.arange(60) // 1.5 // 1, np.arange(60) * 2 // 3):
+        with warnings.catch_warnings(record=True) as theirs:
+            warnings.simplefilter("always")
+            check_classification_targets(many)  # old versions do not mind
+        with warnings.catch_warnings(record=True) as ours:
+            warnings.simplefilter("always")
+            model.fit(X[:60], many)
+        assert {str(w.message) for w in ours} == {str(w.message) for w in theirs}
 
 
 def test_all_libraries_of_linear_algebra_are_limited():
