@@ -202,7 +202,7 @@ class Run:
             if self.budgets:
                 self._grow(solve=False)
             predictions = task.oracle.predictions(priced.columns)
-            del self._z  # as large as the dual weights; the next ones need the room
+            del self._z  # the next ones need the room
             if not corrector.update(priced.columns, predictions, dual, self._priced[0]):
                 break  # after (4), (5)
             columns.extend(priced.columns)
