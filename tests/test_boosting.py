@@ -11,7 +11,7 @@ from tcboost import MultiBoostECC
 from tcboost.boosting import Run, Task
 from tcboost.coding import ecoc, one_vs_rest
 from tcboost.columns import FixedCode, LearnedCode, RandomCode
-from tcboost.correctors import StageWise, TotallyCorrective
+from tcboost.correctors import SMALL, StageWise, TotallyCorrective
 from tcboost.losses import LOSSES, SMOOTH
 from tcboost.margins import Codeword, Pairwise, PairwiseCode
 from tcboost.model import Ensemble
@@ -220,6 +220,35 @@ def test_totally_corrective_rounds_are_optimal_for_every_loss_and_margin(loss, m
     assert fit.w.sum() <= theta * (1 + 1e-12)
 
 
+@pytest.mark.parametrize("margin", ["codeword", "pairwise"])
+def test_masters_between_rounds_may_leave_a_gap_and_the_last_does_not(margin):
+    """In a hundred rounds: never more than was allowed, and the loss of exact rounds."""
+    chooser, make = MARGINS[margin]
+    rows, margin = problem(81, 3, n=120), make(3)
+    loose, exact = (
+        run(rows, chooser, margin, 100, theta=30.0, tol=1e-6, round_tol=left)
+        for left in (0.01, 0.0)
+    )
+    left, most = restricted_gaps(loose), loose.history.arrays()["gap"]
+    assert len(left) > 60
+    assert (left[:SMALL] <= 1e-7).all()
+    assert (left[SMALL:-1] > 1e-7).any()
+    assert (left[SMALL:-1] <= np.minimum(0.01, 0.1 * most[SMALL - 1 : -2]) + 1e-12).all()
+    assert left[-1] <= 1e-7 or most[-1] <= 1e-6
+    assert (restricted_gaps(exact) <= 1e-7).all()
+    optima = [fit.certificate.dual for fit in (loose, exact)]
+    assert loose.certificate.primal >= max(optima) - 1e-9
+    assert exact.certificate.primal >= max(optima) - 1e-9
+    assert abs(loose.certificate.primal - exact.certificate.primal) <= 5e-3
+
+
+def restricted_gaps(fit):
+    """Of the master of every round: what its columns could still gain."""
+    history, theta = fit.history.arrays(), fit.corrector.theta
+    rounds = zip(history["r"], history["weights"], history["inner_products"], strict=True)
+    return np.array([theta * r - w @ g for r, w, g in rounds])
+
+
 def assert_totally_corrective_agrees(fit, expected, rows, margin):
     assert len(fit.w) == len(expected.omegas) > 1
     # At an optimum different stumps have the same edge, so the edges are compared.
@@ -311,3 +340,15 @@ def test_columns_of_one_byte_a_row_change_no_bit(monkeypatch, coding):
     assert_array_equal(one.estimator_weights_, other.estimator_weights_)
     assert_array_equal(one.history_["gap"], other.history_["gap"])
     assert_array_equal(one.coding_matrix_, other.coding_matrix_)
+
+
+def test_where_no_gap_is_known_every_master_is_solved():
+    rows = problem(82, 3, n=90)
+    models = [
+        MultiBoostECC(theta=20, max_iter=45, weak_learner="lda", random_state=0, round_tol=left)
+        for left in (0.03, 0.0)
+    ]
+    for model in models:
+        model.fit(rows.X, rows.y)
+        assert model.n_iter_ > SMALL
+    assert_array_equal(*(model.estimator_weights_ for model in models))

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from .certificate import Certificate, Certifier, certificate
 from .columns import Chooser, Priced, Wanted
-from .correctors import BallCorrective, Budget, Corrector, TotallyCorrective, lengths
+from .correctors import SMALL, BallCorrective, Budget, Corrector, TotallyCorrective, lengths
 from .losses import DualWeights, Loss, weigh
 from .margins import Codeword, Margin, Pairwise
 from .model.ensemble import Ensemble
@@ -31,10 +31,6 @@ Unused = NDArray[np.bool_] | None  # features to leave out
 # Of the gap of the whole class, what the last restricted master may leave at a price: where
 # rounds were too few, to solve it better would prove nothing.
 _POLISHED = 0.3
-# Where no column beats the present ones, their master was solved too loosely. With more than so
-# many columns it is then solved as well as the class, to go on; else in full, which takes next
-# to nothing: rows of no weight might choose a feature where a constant is all it takes.
-_SMALL = 32
 
 
 @dataclass(frozen=True)
@@ -193,7 +189,8 @@ class Run:
             if done or gap <= enough or room <= 0 or stop or not priced.columns:  # (3), (6)
                 if corrector.budget.price > 0 and room <= 0 and not draft:
                     enough = _POLISHED * gap
-                elif room > 0 and len(columns) > _SMALL and not (done or stop or draft):
+                elif room > 0 and len(columns) > SMALL and not (done or stop or draft):
+                    # The master was solved too loosely: now as well as the class, to go on.
                     enough = gap if corrector.budget.price == 0 else enough
                 if not corrector.polish(enough, bool(draft)) or draft:
                     break

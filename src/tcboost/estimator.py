@@ -94,6 +94,7 @@ class BoostingClassifier(CallbackSupportMixin, FittedClassifier):
     class_weight: Any = None
     theta: float | str
     tol: float
+    round_tol: float = 0.03
     max_iter: int
     max_bins: int | str | None
     random_state: Any
@@ -344,7 +345,8 @@ class BoostingClassifier(CallbackSupportMixin, FittedClassifier):
             )
         elif isinstance(task.loss, SmoothLoss):
             corrector = TotallyCorrective(
-                margin, y, weight, budget.theta, tol, task.loss, rows.n_threads
+                *(margin, y, weight, budget.theta, tol, task.loss, rows.n_threads),
+                round_tol=self.round_tol,
             )
         else:
             corrector = LinearProgram(margin, y, weight, budget.theta, tol)

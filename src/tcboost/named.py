@@ -23,6 +23,7 @@ _BUDGET: dict[str, list[Any]] = {
     ],
     "tol": [Interval(Real, 0, np.inf, closed="neither")],
 }
+_ROUNDS: dict[str, list[Any]] = {"round_tol": [Interval(Real, 0, np.inf, closed="left")]}
 
 
 class AdaBoostMO(BoostingClassifier):
@@ -226,6 +227,11 @@ class MultiBoostMO(BoostingClassifier):
     tol : float, default=1e-4
         Stop when the certificate proves the training log-loss this close to optimal; above
         ``theta = 1000`` at least ``1e-8 * theta``, for the sake of floating point.
+    round_tol : float, default=0.03
+        How far the coefficients of a round may be from the best ones of its columns, in
+        log-loss and at the most a tenth of the gap. The last ones are solved to `tol`, and so
+        are those of up to 32 columns. With 0 all of them are, as Algorithm 3 has it, and with
+        other weak learners than stumps, whose gap is not known.
     random_state : int, RandomState instance or None, default=None
         Passed on to a weak learner that is random; stumps are not.
 
@@ -249,6 +255,7 @@ class MultiBoostMO(BoostingClassifier):
         **_CODE_MATRIX,
         **_LOSS,
         **_BUDGET,
+        **_ROUNDS,
     }
 
     def __init__(
@@ -261,6 +268,7 @@ class MultiBoostMO(BoostingClassifier):
         weak_learner: Any = "stump",
         max_bins: int | str | None = "auto",
         tol: float = 1e-4,
+        round_tol: float = 0.03,
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -304,6 +312,11 @@ class MultiBoostECC(BoostingClassifier):
     tol : float, default=1e-4
         Stop when the certificate proves the training log-loss this close to optimal; above
         ``theta = 1000`` at least ``1e-8 * theta``, for the sake of floating point.
+    round_tol : float, default=0.03
+        How far the coefficients of a round may be from the best ones of its columns, in
+        log-loss and at the most a tenth of the gap. The last ones are solved to `tol`, and so
+        are those of up to 32 columns. With 0 all of them are, as Algorithm 3 has it, and with
+        other weak learners than stumps, whose gap is not known.
     random_state : int, RandomState instance or None, default=None
         Seed of the code draws.
 
@@ -326,6 +339,7 @@ class MultiBoostECC(BoostingClassifier):
         **_ANY_CODE,
         **_LOSS,
         **_BUDGET,
+        **_ROUNDS,
     }
 
     def __init__(
@@ -338,6 +352,7 @@ class MultiBoostECC(BoostingClassifier):
         weak_learner: Any = "stump",
         max_bins: int | str | None = "auto",
         tol: float = 1e-4,
+        round_tol: float = 0.03,
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,

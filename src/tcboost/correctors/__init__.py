@@ -1,13 +1,14 @@
 """How the coefficients change when a column is added: one of them, or all."""
 
 from .ball import BallCorrective
-from .base import Budget, Corrector, lengths
+from .base import SMALL, Budget, Corrector, lengths
 from .linear_program import LinearProgram
 from .master import MasterSolution, solve_master
 from .stagewise import StageWise
 from .totally_corrective import TotallyCorrective
 
 __all__ = [
+    "SMALL",
     "BallCorrective",
     "Budget",
     "Corrector",

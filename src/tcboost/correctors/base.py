@@ -14,6 +14,10 @@ from ..oracles import Column, Prices
 
 Vector = NDArray[np.float64]
 
+# A master of so few columns takes next to nothing to be solved in full. Else rows of no weight
+# might choose a feature where a constant is all it takes.
+SMALL = 32
+
 
 @dataclass(frozen=True)
 class Budget:
