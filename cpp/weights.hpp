@@ -16,7 +16,6 @@
 namespace tcboost {
 
 constexpr std::size_t weights_chunk = 4096;  // margins, or rows of one pass, of one task
-constexpr std::size_t weights_block = 1024;  // margins that stay in the nearest cache
 
 // x <- exp(x) for x <= 0, to about one unit in the last place; x counts as -700 at the least.
 // Written out without a branch, as the compiler can then do several at a time instead
@@ -117,8 +116,8 @@ struct DualIntegers {
     std::int64_t total = 0;  // the sum of u
 };
 
-inline std::size_t chunk_of_rows(std::size_t width, std::size_t chunk = weights_chunk) {
-    return std::max<std::size_t>(1, chunk / width);
+inline std::size_t chunk_of_rows(std::size_t width) {
+    return std::max<std::size_t>(1, weights_chunk / width);
 }
 
 inline double least_margin(const double* z, std::size_t size, int n_threads) {
@@ -140,21 +139,18 @@ inline double least_margin(const double* z, std::size_t size, int n_threads) {
 template <class Fill, class Sink>
 void to_integers(std::size_t n, std::size_t width, bool down, int n_threads, DualIntegers& dual,
                  Fill fill, Sink& sink) {
-    const std::size_t rows = chunk_of_rows(width), few = chunk_of_rows(width, weights_block);
+    const std::size_t rows = chunk_of_rows(width);
     const std::size_t chunks = (n + rows - 1) / rows;
     std::vector<double> sums(chunks);
     std::vector<std::int64_t> totals(chunks);
     const auto one = [&](std::size_t c, double scale, std::size_t thread) {
-        std::vector<double> x(few * width);
-        sums[c] = 0.0, totals[c] = 0;
-        for (std::size_t i = c * rows, last = std::min(n, i + rows); i < last; i += few) {
-            const std::size_t m = std::min(few, last - i);
-            fill(c, i, m, x.data());
-            sums[c] += sum_of(x.data(), m * width);
-            if (!(scale > 0 && sums[c] * scale < 0x1p61)) continue;  // wrong: they may not fit
-            totals[c] += round_all(x.data(), m * width, scale, down, sink.rows(i, thread));
-            sink.done(i, m, thread);
-        }
+        const std::size_t i = c * rows, m = std::min(rows, n - i);
+        std::vector<double> x(m * width);
+        fill(c, i, m, x.data());
+        sums[c] = sum_of(x.data(), m * width), totals[c] = 0;
+        if (!(scale > 0 && sums[c] * scale < 0x1p61)) return;  // wrong: they may not fit
+        totals[c] = round_all(x.data(), m * width, scale, down, sink.rows(i, thread));
+        sink.done(i, m, thread);
     };
     const auto bits_of = [](double sum) {
         int exponent;
@@ -227,7 +223,7 @@ DualIntegers cross_entropy_integers(const double* z, const double* weight, doubl
     dual.least = least == least ? least : least_margin(z, n * width, n_threads);
     const auto fill = [&](std::size_t c, std::size_t first, std::size_t m, double* x) {
         std::vector<double> own(m), tops(m);
-        if (first == c * rows) losses[c] = 0.0;
+        losses[c] = 0.0;
         with_constant(width, [&](auto w) {
             for (std::size_t i = 0; i < m; ++i) {
                 const double* from = z + (first + i) * w;

@@ -84,7 +84,7 @@ class BallCorrective:
         return 1e-2 * self.budget.price if self.budget.price > 0 else self.floor(0.0)
 
     def batch(self) -> int:
-        """One near the end; before, several at once save a third of the time (pendigits)."""
+        """One near the end; before, several at once save two fifths of the time (pendigits)."""
         if self.budget.price > 0:  # there is no end of columns that would help a little
             return max(1, len(self.w) // _BATCH_AT_PRICE)
         return 1 if self._gap <= _NEAR * self._tol else max(1, len(self.w) // _BATCH)
