@@ -301,17 +301,20 @@ class Weights {
             for (std::size_t j = 0; j < width; ++j) sums_[j] += parts_[k * width + j];
     }
 
-    // The own weights of class c times h_j.
+    // The own weights of class c times h_j. They may be equal, and what rounding takes from a long
+    // sum is then the same each time: with 500,000 rows it hid gaps below 4e-4.
     double plus(std::size_t j, std::size_t c) const {
         Real u[most_rows];
-        Dot<Real> sum;
+        double total = 0;
         const std::size_t last = r_.start[c + 1];
         for (std::size_t i = r_.start[c]; i < last; i += most_rows) {
             const std::size_t m = std::min(most_rows, last - i);
+            Dot<Real> sum;
             widen(H_ + j * r_.n + i, u, m);
             add_dots<1>(u, &own_[i], 0, m, &sum);
+            total += sum.value();
         }
-        return sum.value();
+        return total;
     }
 
     // Call work(c, from, count) for the classes of m rows from `first` on.

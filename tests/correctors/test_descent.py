@@ -240,6 +240,20 @@ def test_single_precision_far_from_the_start(exponential):
     assert made.objective() < before - 1
 
 
+def test_many_equal_weights_add_up_in_single_precision():
+    """What rounding takes from a long sum of equal numbers is the same each time."""
+    sizes = np.array([300_001, 50_000, 50_000])
+    n, rng = sizes.sum(), np.random.default_rng(0)
+    H = rng.choice(np.array([-1, 1], dtype=np.int8), size=(n, 2), p=[0.1, 0.9])
+    start = np.concatenate([[0], np.cumsum(sizes)])
+    g = np.array([np.add.reduceat(h, start[:-1]) - h.sum() / 3 for h in H.T.astype(int)]) / n
+    data = np.asfortranarray(H), None, start, np.full(n, 1.0 / n)
+    for tol, error in ((1e-3, 2e-5), (1e-9, 1e-10)):
+        W, F = np.zeros((2, 3)), np.zeros((3, n))
+        gap = descend(*data, W, F, 20.0, 0.0, 0.0, 0.0, tol, 0, False, 1)
+        assert gap == pytest.approx(20.0 * norms(g).max(), abs=error)
+
+
 def test_the_gap_bounds_the_excess_and_ends_the_sweeps():
     for sweeps in (1, 2, 5, 20):
         made = small(5, False, False)

@@ -160,13 +160,15 @@ class BallCorrective:
         for _ in range(max_newton):
             if self.gap <= tol:
                 break
-            H, y, weight = self._H.matrix, self._sorted_y, self._weight
+            H, y, weight, before = self._H.matrix, self._sorted_y, self._weight, self.gap
             w = newton_step(H, codes, self.w, self._loss, y, weight, self.budget)
             if w is not None:
                 self.w = w
                 vectors = w if codes is None else w[:, None] * codes
                 self._F = np.ascontiguousarray(vectors.T @ H.T.astype(float))
             self._descend(tol)
+            if w is None and self.gap == before:  # nor would more of them
+                break
 
     def _descend(self, tol: float, sweeps: int = _SWEEPS) -> None:
         self.w = self.w.copy()  # the run may have kept it; the scores change in place
