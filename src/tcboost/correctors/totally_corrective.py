@@ -15,7 +15,8 @@ from .master import Master, MasterSolution
 
 # Of the tolerance on the certificate, what the restricted master may use up; and of the gap of
 # the class, if a round may leave as much. To solve all of them takes 5 Newton steps a round
-# instead of 2, and up to 2.5 times as long, for losses that differ by 0.02 at the most.
+# instead of 2, and up to 2.5 times as long, for losses within 0.02 of each other, now one lower
+# and now the other (the sets of benchmarks/corrective.py).
 _MASTER_SHARE = 0.1
 # Margins from which on columns take one byte a row: 5 times less memory with 7 classes, but it
 # takes longer to read them where they would fit into the cache.
