@@ -76,13 +76,13 @@ def compare(name: str, member: str, theta: str | float, args: argparse.Namespace
             ratios.append(seconds(other, X[order], y[order]) / of_one)
         return statistics.median(ratios), other
 
-    def corrective() -> Any:
+    def corrective(budget: str | float, rounds: int) -> Any:
         if total is tcboost.TCBoostClassifier:
-            budget = one.theta_ if isinstance(theta, str) else theta
-            return total(theta=budget, max_iter=args.rounds, **shared)
-        return total(coding, theta, args.rounds, **shared)
+            budget = one.theta_ if isinstance(budget, str) else budget
+            return total(theta=budget, max_iter=rounds, **shared)
+        return total(coding, budget, rounds, **shared)
 
-    ratio, all_ = ratio_to_one(corrective)
+    ratio, all_ = ratio_to_one(lambda: corrective(theta, args.rounds))
     size = X.size * bits(one, len(one.classes_))
     reached = one.certificate_.primal
     if total is tcboost.TCBoostClassifier:
@@ -92,7 +92,7 @@ def compare(name: str, member: str, theta: str | float, args: argparse.Namespace
     early = f"{'never':>6}"
     if len(below):
         first = int(below[0]) + 1
-        share, _ = ratio_to_one(lambda: total(coding, one.theta_, first, **shared))
+        share, _ = ratio_to_one(lambda: corrective(one.theta_, first))
         early = f"{first:6} {share:6.2f}"
     bar = 5 if size >= 10**6 else 10
     return (

@@ -24,7 +24,6 @@ class _Multiclass(BoostingClassifier):
 
     coding = None
     max_bins, n_jobs = "auto", 1  # there are no stumps
-    round_tol = 0.0  # and nothing to be gained
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **BoostingClassifier._parameter_constraints,
         **_BUDGET,
