@@ -12,6 +12,7 @@
 #include "descent.hpp"
 #include "histogram.hpp"
 #include "master.hpp"
+#include "products.hpp"
 #include "tables.hpp"
 #include "weights.hpp"
 
@@ -188,6 +189,32 @@ nb::tuple weigh_and_sum(Margins z, Reals weight, bool cross_entropy, double leas
                                       n_threads, out);
     });
     return nb::make_tuple(sums, weights_found(dual));
+}
+
+template <class Bin>
+nb::tuple multiply_and_sum(Changed E, Margins factors, Codes signs, Reals weight, int bits,
+                           Bins<Bin> cells, Offsets y, Offsets first, Offsets group, Places place,
+                           Offsets offset, Offsets wanted, int n_threads) {
+    const auto groups = checked_groups(cells.shape(1), first, group, place, offset, wanted);
+    const std::size_t n = y.shape(0), n_classes = factors.shape(0) / 2;
+    const std::size_t stride = n_classes <= 2 ? n_classes : (n_classes + 3) / 4 * 4;
+    if (n == 0 || weight.shape(0) != n || signs.shape(0) != n || signs.shape(1) != 1)
+        throw std::invalid_argument("signs, y and weight differ in their rows, or have none");
+    if (n_classes < 2 || factors.shape(0) != 2 * n_classes || factors.shape(1) != stride)
+        throw std::invalid_argument("factors must be two rows a class, of whole blocks");
+    if (E.ndim() != 2 || E.shape(0) != n || E.shape(1) != stride)
+        throw std::invalid_argument("E must be rows x classes, in whole blocks");
+    if (std::any_of(y.data(), y.data() + n,
+                    [=](std::int64_t c) { return c < 0 || std::size_t(c) >= n_classes; }))
+        throw std::invalid_argument("y must be below the number of classes");
+    const tcboost::Factors by{factors.data(), signs.data(), y.data(), weight.data()};
+    tcboost::Multiplied found;
+    Sums sums = sums_of(cells, n, n_classes - 1, y, std::nullopt, groups,
+                        [&](std::size_t, std::int64_t* out) {
+                            found = tcboost::multiply_and_sum(E.data(), by, bits, cells.data(),
+                                                              groups, n, n_classes, n_threads, out);
+                        });
+    return nb::make_tuple(sums, nb::make_tuple(found.total, found.largest, found.error));
 }
 
 using Margin8 = nb::ndarray<nb::numpy, std::int8_t, nb::ndim<2>>;
@@ -404,7 +431,7 @@ nb::object solve_simplex_qp(nb::ndarray<const double, nb::ndim<2>, nb::c_contig>
 
 NB_MODULE(_core, m) {
     m.doc() = "Kernels of tcboost: stateless functions on arrays.";
-    const auto def = [&m](auto function, auto rows, auto weigh) {
+    const auto def = [&m](auto function, auto rows, auto weigh, auto multiply) {
         m.def("table_rows", rows, nb::arg("table").noconvert(), nb::arg("cells").noconvert(),
               nb::arg("n_threads"), "The row of the table for each cell.");
         m.def("prefix_sums", function, nb::arg("cells").noconvert(),
@@ -421,10 +448,20 @@ NB_MODULE(_core, m) {
               nb::arg("place").noconvert(), nb::arg("offset").noconvert(),
               nb::arg("wanted").noconvert(), nb::arg("n_threads"),
               "`prefix_sums` of the dual weights at margins z, and what `dual_integers` tells.");
+        m.def("multiply_and_sum", multiply, nb::arg("E").noconvert(),
+              nb::arg("factors").noconvert(), nb::arg("signs").noconvert(),
+              nb::arg("weight").noconvert(), nb::arg("bits"), nb::arg("cells").noconvert(),
+              nb::arg("y").noconvert(), nb::arg("first").noconvert(),
+              nb::arg("group").noconvert(), nb::arg("place").noconvert(),
+              nb::arg("offset").noconvert(), nb::arg("wanted").noconvert(), nb::arg("n_threads"),
+              "Multiply E, then `prefix_sums` of it; its sum, the largest, weight of wrong rows.");
     };
-    def(&prefix_sums<std::uint8_t>, &table_rows<std::uint8_t>, &weigh_and_sum<std::uint8_t>);
-    def(&prefix_sums<std::uint16_t>, &table_rows<std::uint16_t>, &weigh_and_sum<std::uint16_t>);
-    def(&prefix_sums<std::uint32_t>, &table_rows<std::uint32_t>, &weigh_and_sum<std::uint32_t>);
+    def(&prefix_sums<std::uint8_t>, &table_rows<std::uint8_t>, &weigh_and_sum<std::uint8_t>,
+        &multiply_and_sum<std::uint8_t>);
+    def(&prefix_sums<std::uint16_t>, &table_rows<std::uint16_t>, &weigh_and_sum<std::uint16_t>,
+        &multiply_and_sum<std::uint16_t>);
+    def(&prefix_sums<std::uint32_t>, &table_rows<std::uint32_t>, &weigh_and_sum<std::uint32_t>,
+        &multiply_and_sum<std::uint32_t>);
     m.def("descend", &descend, nb::arg("H").noconvert(), nb::arg("codes").none(),
           nb::arg("start").noconvert(), nb::arg("weight").noconvert(),
           nb::arg("W").noconvert(), nb::arg("F").noconvert(), nb::arg("theta"),

@@ -122,20 +122,32 @@ class Histogram {
 
     void clear() { std::fill(sums_.begin(), sums_.end(), Line{}); }
 
+    std::size_t stride() const { return stride_; }
+
+    // The room of a thread for few rows of V, and the sums by class of a table.
+    std::int64_t* room(std::size_t thread) { return V_.data()->at + thread * per_thread_; }
+    std::int64_t* of_classes(std::size_t table) {
+        return sums_.data()->at + table * per_table_ + n_cells_ * stride_;
+    }
+
     // The rows from i on, few at the most, whose weights are u; in the wanted groups from `begin`
     // to `end`.
     void add(std::size_t i, std::size_t rows, const std::int64_t* u, std::size_t begin,
              std::size_t end, std::size_t table, std::size_t thread) {
-        std::int64_t* sums = sums_.data()->at + table * per_table_;
-        std::int64_t* V = V_.data()->at + thread * per_thread_;
-        std::int64_t* by_class = begin == 0 && classes() ? sums + n_cells_ * stride_ : nullptr;
-        make_V(i, rows, u, V, by_class);
+        make_V(i, rows, u, room(thread), begin == 0 && classes() ? of_classes(table) : nullptr);
+        add_room(i, rows, begin, end, table, thread);
+    }
+
+    // The same of rows whose V is in the room.
+    void add_room(std::size_t i, std::size_t rows, std::size_t begin, std::size_t end,
+                  std::size_t table, std::size_t thread) {
         const auto add = stride_ == 1   ? add_rows<1, Bin>
                          : stride_ == 2 ? add_rows<2, Bin>
                          : stride_ == 4 ? add_rows<4, Bin>
                          : stride_ == 8 ? add_rows<8, Bin>
                                         : add_rows<0, Bin>;
-        add(cells_ + i, n_, V, rows, stride_, groups_, begin, end, sums);
+        add(cells_ + i, n_, room(thread), rows, stride_, groups_, begin, end,
+            sums_.data()->at + table * per_table_);
     }
 
     // out[offset[d] + b, k] = sum of V[i, k] over the rows with 1 <= bin of (i, d) <= b, for

@@ -37,6 +37,23 @@ def weigh_and_sum(
 ) -> tuple[NDArray[np.int64], tuple[float, int, int, float]]:
     """`prefix_sums` of the dual weights at margins z, and what `dual_integers` tells."""
 
+def multiply_and_sum(
+    E: NDArray[np.float64],
+    factors: NDArray[np.float64],
+    signs: NDArray[np.int8],
+    weight: NDArray[np.float64],
+    bits: int,
+    cells: NDArray[np.uint8] | NDArray[np.uint16] | NDArray[np.uint32],
+    y: NDArray[np.int64],
+    first: NDArray[np.int64],
+    group: NDArray[np.int64],
+    place: NDArray[np.int32],
+    offset: NDArray[np.int64],
+    wanted: NDArray[np.int64],
+    n_threads: int,
+) -> tuple[NDArray[np.int64], tuple[int, float, float]]:
+    """Multiply E, then `prefix_sums` of it; its sum, the largest, weight of wrong rows."""
+
 def descend(
     H: NDArray[np.int8],
     codes: NDArray[np.int8] | None,

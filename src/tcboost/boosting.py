@@ -17,8 +17,18 @@ from numpy.typing import NDArray
 
 from .certificate import Certificate, Certifier, certificate
 from .columns import Chooser, Priced, Wanted
-from .correctors import SMALL, BallCorrective, Budget, Corrector, TotallyCorrective, lengths
-from .losses import DualWeights, Loss, weigh
+from .correctors import (
+    SMALL,
+    BallCorrective,
+    Budget,
+    Corrector,
+    Products,
+    StageWise,
+    TotallyCorrective,
+    lengths,
+)
+from .correctors.products import WORTH
+from .losses import DualWeights, Exponential, Loss, SmoothLoss, weigh
 from .margins import Codeword, Margin, Pairwise
 from .model.ensemble import Ensemble
 from .oracles import Column, MulticlassOracle, Oracle, Prices
@@ -52,6 +62,27 @@ class Task:
             return self.oracle.price(self.rows, u, self.rows.y, M=M, unused=unused)
         V = self.margin.adjoint(u, self.rows.y)
         return self.oracle.price(self.rows, V, unused=unused)
+
+    def stage_wise(self, pseudo_loss: bool = False) -> StageWise:
+        """The corrector of Algorithms 1 and 2; on many rows it keeps products.
+
+        These need sums that are few for the rows there are: every thread has its own.
+        """
+        rows, margin, products = self.rows, self.margin, None
+        assert isinstance(self.loss, SmoothLoss)
+        if type(margin) is Pairwise and isinstance(self.oracle, StumpOracle):
+            many = len(rows) * margin.width >= WORTH
+            few_cells = 32 * rows.groups.first[-1] <= len(rows) * len(rows.groups.first)
+            if many and few_cells and isinstance(self.loss, Exponential):
+                products = Products(rows, margin.width + 1)
+        rule = self.loss, pseudo_loss, rows.n_threads, products
+        return StageWise(margin, rows.y, rows.weight, *rule)
+
+    def price_products(self, products: Products) -> tuple[DualWeights, Prices]:
+        """All hypotheses under dual weights that are kept as products."""
+        assert isinstance(self.oracle, StumpOracle)
+        sums, dual = products.weigh()
+        return dual, self.oracle.prices(self.rows, sums)
 
     def weigh_and_price(
         self, z: Vector, least: float = np.nan, unused: Unused = None
@@ -199,7 +230,7 @@ class Run:
             if self.budgets:
                 self._grow(solve=False)
             predictions = task.oracle.predictions(priced.columns)
-            del self._z  # the next ones need the room
+            self._z = np.empty(0)  # the next ones need the room
             if not corrector.update(priced.columns, predictions, dual, self._priced[0]):
                 break  # after (4), (5)
             columns.extend(priced.columns)
@@ -309,13 +340,16 @@ class Run:
         no certificate.
         """
         task, corrector = self.task, self.corrector
-        z = self._z = corrector.z
-        if corrector.dual and corrector.dual.u is not None:
-            dual, prices = corrector.dual, task.price(corrector.dual.u, self._left_out)
+        if isinstance(corrector, StageWise) and corrector.products:
+            dual, prices = task.price_products(corrector.products)
         else:
-            least = corrector.seen.least if corrector.seen else np.nan
-            dual, prices = task.weigh_and_price(z, least, self._left_out)
-        self._least = float(z.min() if dual.least is None else dual.least)
+            z = self._z = corrector.z
+            if corrector.dual and corrector.dual.u is not None:
+                dual, prices = corrector.dual, task.price(corrector.dual.u, self._left_out)
+            else:
+                least = corrector.seen.least if corrector.seen else np.nan
+                dual, prices = task.weigh_and_price(z, least, self._left_out)
+        self._least = float(self._z.min() if dual.least is None else dual.least)
         w, budget, scale = corrector.w, corrector.budget, float(dual.scale)
         a = task.chooser.edges(prices, self.columns) / scale if self.columns else 0.0 * w
         shrinkage = budget.ridges(w) * w
@@ -334,7 +368,8 @@ class Run:
         if offset is None:  # a convex loss is above its tangent
             offset = dual.loss + float((w * a).sum())
         # Rounding u to integers adds a little, where a loss is steep in proportion.
-        offset -= 2.0 * z.size * max(1.0, 1.0 - self._least) / scale
+        n_margins = len(task.rows) * task.margin.width
+        offset -= 2.0 * n_margins * max(1.0, 1.0 - self._least) / scale
         bounds = priced.bounds / scale
         theta = corrector.theta
         primal = self._primal = dual.loss + float((shrinkage * w).sum()) / 2.0

@@ -36,7 +36,6 @@ from .correctors import (
     Budget,
     Corrector,
     LinearProgram,
-    StageWise,
     TotallyCorrective,
 )
 from .losses import LOSSES, ScoreLoss, SmoothLoss
@@ -264,11 +263,7 @@ class BoostingClassifier(CallbackSupportMixin, FittedClassifier):
             )
         if self._stage_wise:
             task = self._task(rows, seed)
-            assert isinstance(task.loss, SmoothLoss)
-            pseudo_loss = oc or self.variant == "m2"
-            corrector = StageWise(
-                task.margin, rows.y, rows.weight, task.loss, pseudo_loss, rows.n_threads
-            )
+            corrector = task.stage_wise(oc or self.variant == "m2")
             return Run(task, corrector, self.verbose, held_out)
         theta = self.theta
         if theta in ("stagewise", "growing"):

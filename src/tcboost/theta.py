@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
 from .boosting import Run, Task
-from .correctors import Budget, StageWise, lengths
+from .correctors import Budget, lengths
 from .losses import SMOOTH, Multinomial, SmoothLoss
 from .model.ensemble import Ensemble
 from .oracles import Column
@@ -39,10 +39,8 @@ def stagewise(task: Task, max_iter: int) -> tuple[list[Column], list[float]]:
     that of the exponential loss of the same margins.
     """
     loss = task.loss if isinstance(task.loss, SmoothLoss) else SMOOTH["exponential"]
-    corrector = StageWise(
-        task.margin, task.rows.y, task.rows.weight, loss, n_threads=task.rows.n_threads
-    )
-    run = Run(replace(task, loss=loss), corrector).boost(max_iter)
+    task = replace(task, loss=loss)
+    run = Run(task, task.stage_wise()).boost(max_iter)
     return run.columns, [*np.cumsum(run.w)[:-1].tolist(), float(run.w.sum())]
 
 

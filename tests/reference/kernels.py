@@ -207,3 +207,21 @@ def cross_entropy_weights(z: Array, weight: Array) -> tuple[Array, float]:
         out.append([s * v / total for v in e])
         losses.append(s * (top + math.log(total)))
     return np.array(out), math.fsum(losses)
+
+
+def multiplied(
+    E: Array, factors: Array, signs: Ints, y: Ints, weight: Array, bits: int
+) -> tuple[Array, list[list[int]], float]:
+    """Weights times factors, in integers without the own class; the weight of wrong rows."""
+    E, u, wrong = E.copy(), [], 0.0
+    n_classes = len(factors) // 2
+    for i, own in enumerate(y.tolist()):
+        u.append([])
+        is_wrong = False
+        for c in range(n_classes):
+            E[i, c] *= factors[2 * own + (signs[i, 0] > 0), c]
+            if c != own:
+                u[i].append(round(Fraction(weight[i] * 2.0**bits * E[i, c])))
+                is_wrong |= E[i, c] > (1 - 1e-12 if c < own else 1 + 1e-12)
+        wrong += weight[i] if is_wrong else 0.0
+    return E, u, wrong

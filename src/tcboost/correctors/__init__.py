@@ -4,6 +4,7 @@ from .ball import BallCorrective
 from .base import SMALL, Budget, Corrector, lengths
 from .linear_program import LinearProgram
 from .master import MasterSolution, solve_master
+from .products import Products
 from .stagewise import StageWise
 from .totally_corrective import TotallyCorrective
 
@@ -14,6 +15,7 @@ __all__ = [
     "Corrector",
     "LinearProgram",
     "MasterSolution",
+    "Products",
     "StageWise",
     "TotallyCorrective",
     "lengths",

@@ -91,7 +91,10 @@ class Corrector(Protocol):
     """
 
     w: Vector
-    seen: Seen | None
+
+    @property
+    def seen(self) -> Seen | None:
+        """What was met when the margins last changed, where they were all looked at."""
 
     @property
     def z(self) -> Vector:

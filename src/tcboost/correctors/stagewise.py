@@ -13,6 +13,7 @@ from ..losses import SMOOTH, DualWeights, Exponential, SmoothLoss
 from ..margins import Margin, Pairwise
 from ..oracles import Column, Prices
 from .base import Budget, Seen, Vector
+from .products import Products
 
 
 class StageWise:
@@ -24,10 +25,11 @@ class StageWise:
 
     Where there is no formula, with margins of several sizes or with another loss, the
     coefficient is the exact minimum along the column, as in the paper's two algorithms.
+
+    `products` keep the dual weights of many rows, in the place of their margins.
     """
 
     dual: DualWeights | None = None
-    seen: Seen | None = None
 
     def __init__(
         self,
@@ -37,13 +39,28 @@ class StageWise:
         loss: SmoothLoss = SMOOTH["exponential"],
         pseudo_loss: bool = False,
         n_threads: int = 1,
+        products: Products | None = None,
     ) -> None:
-        self._n_threads = n_threads
+        self._n_threads, self.products = n_threads, products
+        self._seen: Seen | None = None
         self._margin, self._y, self._loss, self._pseudo_loss = margin, y, loss, pseudo_loss
         self._weight = weight
         self.w: Vector = np.zeros(0)
-        self.z: Vector = np.zeros((len(y), margin.width))
+        self._z: Vector | None = None if products else np.zeros((len(y), margin.width))
         self.smallest_error = max(float(weight.min()) / (2 * margin.width), 1e-10)
+
+    @property
+    def z(self) -> Vector:
+        """Margins under w."""
+        if self._z is None:
+            assert self.products
+            return self.products.margins()
+        return self._z
+
+    @property
+    def seen(self) -> Seen | None:
+        """What was met when the weights were last changed."""
+        return self.products.seen if self.products else self._seen
 
     @property
     def solved(self) -> bool:
@@ -91,19 +108,31 @@ class StageWise:
             # The margins of a row follow from its class and sign: they are not written down.
             coefficient = self._coefficient(prices, columns[0], dual)
             if coefficient is not None:
-                arrays = predictions[0], np.ascontiguousarray(code), y, self._weight
-                self.seen = Seen(*add_coded(self.z, coefficient, *arrays, threads))
+                self._move(coefficient, predictions[0], np.ascontiguousarray(code))
         else:
             rho: NDArray[Any] = margin.apply(columns[0].coded(predictions[0]), y, threads)
             coefficient = self._coefficient(prices, columns[0], dual, rho)
             if coefficient is not None and rho.dtype == np.int8:
                 add_margins(self.z, coefficient, rho, threads)
             elif coefficient is not None:
-                self.z += coefficient * rho
+                z = self.z
+                z += coefficient * rho
         if coefficient is None:
             return False
         self.w = np.append(self.w, coefficient)
         return True
+
+    def _move(
+        self, coefficient: float, signs: NDArray[np.int8], code: NDArray[np.int8]
+    ) -> None:
+        if self.products:
+            if self.products.move(coefficient, signs, code):
+                return
+            self._z, self.products = self.z, None
+        found = add_coded(
+            self.z, coefficient, signs, code, self._y, self._weight, self._n_threads
+        )
+        self._seen = Seen(*found)
 
     def polish(self, gap: float = 0.0, draft: bool = False) -> bool:
         """Nothing is ever revised."""

@@ -102,7 +102,7 @@ class StumpOracle:
         """
         wanted = _wanted(rows, unused)
         sums = rows.sum(partial(Block.prefix_sums, M=M, wanted=wanted), V, *y)
-        return self._prices(rows, sums, wanted)
+        return self.prices(rows, sums, wanted)
 
     def weigh_and_price(
         self,
@@ -118,11 +118,15 @@ class StumpOracle:
         sums, found = block.weigh_and_sum(
             z, rows.weight, cross_entropy, least, rows.y, M, wanted
         )
-        return self._prices(rows, sums, wanted), found
+        return self.prices(rows, sums, wanted), found
 
-    def _prices(
-        self, rows: LocalRows, sums: NDArray[np.int64], wanted: NDArray[np.int64] | None
+    def prices(
+        self,
+        rows: LocalRows,
+        sums: NDArray[np.int64],
+        wanted: NDArray[np.int64] | None = None,
     ) -> StumpPrices:
+        """From sums over the rows; those of groups that are not `wanted` are not known."""
         groups, d = rows.groups, 0
         if wanted is not None:
             counted = np.isin(groups.group, wanted)

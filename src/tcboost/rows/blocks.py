@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._core import prefix_sums, weigh_and_sum
+from .._core import multiply_and_sum, prefix_sums, weigh_and_sum
 from .binning import Binning, fit_binning
 from .groups import Groups, group_features
 
@@ -74,6 +74,19 @@ class Block:
         z, arrays = np.ascontiguousarray(z), self._arrays(wanted)
         rule = weight, cross_entropy, least
         return weigh_and_sum(z, *rule, self.cells, y, M, *arrays, self.n_threads)
+
+    def multiply_and_sum(
+        self,
+        E: Vector,
+        signs: NDArray[np.int8],
+        weight: Vector,
+        y: NDArray[np.intp],
+        factors: Vector,
+        bits: int,
+    ) -> tuple[NDArray[np.int64], tuple[int, float, float]]:
+        """The same of weights that are kept as products (``cpp/products.hpp``)."""
+        rule, arrays = (factors, signs, weight, bits), self._arrays(None)
+        return multiply_and_sum(E, *rule, self.cells, y, *arrays, self.n_threads)
 
     def _arrays(self, wanted: Integers | None) -> tuple[Any, Any, Any, Any, Integers]:
         if wanted is None:

@@ -1,0 +1,124 @@
+// Dual weights of pairwise margins on many rows, kept as products: exp(-z) is multiplied by what a
+// round adds to z instead of being made anew. Without an exponential, and with one pass over the
+// weights where there were two over the margins, a stage-wise round on covertype takes half as long.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+#include "histogram.hpp"
+
+namespace tcboost {
+
+struct Multiplied {
+    std::int64_t total = 0;  // of the weights in integers
+    double largest = 0.0;    // of exp(-z)
+    double error = 0.0;      // the weight of misclassified rows
+};
+
+// What the margins of a round do to E = exp(-z): a row of E has a factor for each class, by its own
+// class and the sign of the hypothesis.
+struct Factors {
+    const double* table;  // row 2 c + (sign > 0), as wide as a row of E
+    const std::int8_t* signs;
+    const std::int64_t* y;
+    const double* weight;
+};
+
+// Rows of E, `stride` apart, whose own class and padding are zero, are multiplied; V gets their
+// adjoint in integers, scale to one, and by_class its sums. A row counts as wrong if a number is
+// above its bound, compared by their bits: that is the same for numbers that are not negative.
+template <std::size_t Stride>
+TCBOOST_WIDE Multiplied multiply_rows(double* E, const Factors& by, std::size_t i,
+                                      std::size_t rows, std::size_t any_stride, double scale,
+                                      const std::int64_t* bounds, std::int64_t* V,
+                                      std::int64_t* by_class) {
+    constexpr double shift = 0x1p52;  // a sum with it has the rounded integer in its last bits
+    constexpr std::int64_t shift_bits = 0x433LL << 52;
+    constexpr std::size_t block = Stride ? Stride : 4;
+    const std::size_t stride = Stride ? Stride : any_stride;
+    double largest[block] = {};
+    Multiplied met;
+    for (std::size_t r = 0; r < rows; ++r) {
+        const auto own = static_cast<std::size_t>(by.y[i + r]);
+        const double* f = by.table + (2 * own + (by.signs[i + r] > 0)) * stride;
+        const double unit = by.weight[i + r] * scale;
+        double* row = E + r * stride;
+        std::int64_t *v = V + r * stride, *of_class = by_class + own * stride;
+        std::int64_t total = 0, above = 0;
+        for (std::size_t k = 0; k < stride; k += block) {
+            double e[block];
+            std::int64_t n[block], sum[block];
+            for (std::size_t j = 0; j < block; ++j) e[j] = row[k + j] * f[k + j];
+            for (std::size_t j = 0; j < block; ++j) row[k + j] = e[j];
+            std::memcpy(n, e, sizeof n);
+            for (std::size_t j = 0; j < block; ++j) above |= bounds[own * stride + k + j] - n[j];
+            for (std::size_t j = 0; j < block; ++j)
+                largest[j] = largest[j] > e[j] ? largest[j] : e[j];
+            for (std::size_t j = 0; j < block; ++j) e[j] = e[j] * unit + shift;
+            std::memcpy(n, e, sizeof n);
+            for (std::size_t j = 0; j < block; ++j) n[j] = shift_bits - n[j];
+            for (std::size_t j = 0; j < block; ++j) total -= n[j];
+            for (std::size_t j = 0; j < block; ++j) v[k + j] = n[j];
+            for (std::size_t j = 0; j < block; ++j) sum[j] = of_class[k + j] + n[j];
+            for (std::size_t j = 0; j < block; ++j) of_class[k + j] = sum[j];
+        }
+        v[own] = total;
+        met.total += total;
+        met.error += above < 0 ? by.weight[i + r] : 0.0;
+    }
+    met.largest = *std::max_element(largest, largest + block);
+    return met;
+}
+
+// Multiply E, and write what `prefix_sums` gives for the weights weight E in integers, 2^bits to
+// one: none of them may reach 2^51, nor their sum 2^60. A margin is zero up to rounding.
+template <class Bin>
+Multiplied multiply_and_sum(double* E, const Factors& by, int bits, const Bin* cells,
+                            const Groups& groups, std::size_t n, std::size_t n_classes,
+                            int n_threads, std::int64_t* out) {
+    const std::size_t tables = tables_for(groups, n, std::max(n_threads, 1));
+    Histogram<Bin> histogram(cells, by.y, nullptr, groups, n, n_classes, tables, tables);
+    const std::size_t stride = histogram.stride(), few = histogram.few();
+    const std::size_t chunks = (n + few - 1) / few;
+    // Wrong is a class of larger score, or of the same score with a smaller index.
+    std::vector<std::int64_t> bounds(n_classes * stride);
+    for (std::size_t own = 0; own < n_classes; ++own)
+        for (std::size_t c = 0; c < stride; ++c) {
+            const double bound = c < own ? 1.0 - 1e-12 : 1.0 + 1e-12;
+            std::memcpy(&bounds[own * stride + c], &bound, sizeof bound);
+        }
+    const auto multiply = stride == 2   ? multiply_rows<2>
+                          : stride == 4 ? multiply_rows<4>
+                          : stride == 8 ? multiply_rows<8>
+                                        : multiply_rows<0>;
+    const double scale = std::ldexp(1.0, bits);
+    std::vector<Multiplied> met(chunks);
+    parallel_for(chunks, static_cast<int>(tables), [&](std::size_t c, std::size_t thread) {
+        const std::size_t i = c * few, rows = std::min(few, n - i);
+        met[c] = multiply(E + i * stride, by, i, rows, stride, scale, bounds.data(),
+                          histogram.room(thread), histogram.of_classes(thread));
+        histogram.add_room(i, rows, 0, groups.n_wanted, thread, thread);
+    });
+    histogram.prefix_sums(out);
+    // The sums by class are those of the adjoint: its own class left out, and the others negative.
+    const auto n_bins = static_cast<std::size_t>(groups.offset[groups.n_features]);
+    std::int64_t* by_class = out + n_bins * n_classes;
+    for (std::size_t own = 0; own < n_classes; ++own, by_class += n_classes) {
+        for (std::size_t k = 0; k + 1 < n_classes; ++k) by_class[k] = -by_class[k + (k >= own)];
+        by_class[n_classes - 1] = 0;
+    }
+    Multiplied all;
+    for (const Multiplied& part : met) {
+        all.total += part.total;
+        all.largest = std::max(all.largest, part.largest);
+        all.error += part.error;
+    }
+    return all;
+}
+
+}  // namespace tcboost

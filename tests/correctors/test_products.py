@@ -1,0 +1,144 @@
+"""Dual weights as products against those of margins."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+import tcboost
+from reference import kernels as ref
+from tcboost import _core, boosting
+from tcboost.correctors import products
+from tcboost.rows.blocks import LocalRows
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.uint32])
+@pytest.mark.parametrize("n_classes", [2, 3, 4, 7, 8, 9])
+@pytest.mark.parametrize("n", [1, 40, 9000])
+def test_kernel(dtype, n_classes, n):
+    rng = np.random.default_rng(n_classes)
+    y, weight = rng.integers(n_classes, size=n), rng.dirichlet(np.ones(n))
+    width = n_classes if n_classes == 2 else -(-n_classes // 4) * 4
+    E = np.zeros((n, width))
+    E[:, :n_classes] = np.exp(rng.integers(-2, 3, size=(n, n_classes)))
+    E[np.arange(n), y] = 0.0
+    factors = np.ones((2 * n_classes, width))
+    factors[:, :n_classes] = np.exp(rng.integers(-1, 2, size=(2 * n_classes, n_classes)))
+    signs = rng.choice(np.array([-1, 1], dtype=np.int8), size=(n, 1))
+    n_bins = [3, 5]
+    cells = np.column_stack([rng.integers(b, size=n) for b in n_bins]).astype(dtype)
+    cells = np.asfortranarray(cells)
+    offset, place = np.cumsum([0, *n_bins]), np.array([0, 1, 2, 0, 1, 2, 3, 4], dtype=np.int32)
+    arrays = offset, np.arange(2), place, offset, np.arange(2)
+    bits = 40
+    expected, u, wrong = ref.multiplied(E, factors, signs, y, weight, bits)
+    sums = _core.prefix_sums(cells, np.array(u, dtype=np.int64), y, None, *arrays, 1)
+    for n_threads in (1, 2, 3):
+        moved = E.copy()
+        rule = factors, signs, weight, bits
+        got, told = _core.multiply_and_sum(moved, *rule, cells, y, *arrays, n_threads)
+        assert_array_equal(moved, expected)
+        assert_array_equal(got, sums)
+        assert told[:2] == (sum(map(sum, u)), expected.max())
+        assert told[2] == pytest.approx(wrong, rel=1e-13)
+
+
+def test_kernel_refuses_what_does_not_fit():
+    y, weight, signs = np.zeros(4, dtype=np.int64), np.ones(4), np.ones((4, 1), dtype=np.int8)
+    cells, one = np.zeros((4, 1), dtype=np.uint8, order="F"), np.array([0, 1])
+    arrays = one, np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int32), one, one[:1], 1
+    E, factors = np.tile([0.0, 1.0, 1.0, 0.0], (4, 1)), np.ones((6, 4))
+
+    def call(E=E, factors=factors, signs=signs, weight=weight, y=y):
+        return _core.multiply_and_sum(E, factors, signs, weight, 3, cells, y, *arrays)
+
+    assert call()[1] == (4 * 2 * 8, 1.0, 0.0)
+    for wrong in ({"weight": weight[:3]}, {"signs": signs[:3]}, {"y": y[:3]}):
+        with pytest.raises(ValueError, match="rows"):
+            call(**wrong)
+    for wrong in ({"E": E[:, :3].copy()}, {"factors": factors[:5]}, {"y": y + 3}):
+        with pytest.raises(ValueError, match=r"E must|factors|y must"):
+            call(**wrong)
+
+
+def data(n_classes=5, n=12_000):
+    rng = np.random.default_rng(0)
+    y = rng.integers(n_classes, size=n)
+    X = np.round(rng.normal(size=(n, 4)) + rng.normal(size=(n_classes, 4))[y], 2)
+    return X, y, rng.integers(1, 4, size=n)
+
+
+@pytest.fixture
+def few(monkeypatch):
+    """As if few rows were many."""
+    made = []
+
+    class Spied(products.Products):
+        def __init__(self, *arguments):
+            made.append(self)
+            super().__init__(*arguments)
+
+    monkeypatch.setattr(boosting, "WORTH", 1)
+    monkeypatch.setattr(boosting, "Products", Spied)
+    return made
+
+
+@pytest.mark.parametrize("coding", ["random", "learned"])
+@pytest.mark.parametrize("n_classes", [2, 3, 5])
+def test_the_same_model(coding, n_classes, few, monkeypatch):
+    X, y, weight = data(n_classes)
+    model = tcboost.AdaBoostECC(coding, 30, max_bins=100, random_state=0)
+    fit = model.fit(X, y, weight)
+    assert len(few) == 1
+    w, history, gap = fit.estimator_weights_, fit.history_, fit.certificate_.gap
+    stumps = [c.hypotheses for c in fit.estimators_]
+    monkeypatch.setattr(boosting, "WORTH", 1 << 60)
+    other = model.fit(X, y, weight)
+    assert len(few) == 1
+    assert [c.hypotheses for c in other.estimators_] == stumps
+    assert_allclose(other.estimator_weights_, w, rtol=1e-10)
+    for name in ("loss", "train_error", "min_margin", "edge", "gap", "r"):
+        assert_allclose(other.history_[name], history[name], atol=1e-11, err_msg=name)
+    assert other.certificate_.gap == pytest.approx(gap, abs=1e-10)
+
+
+def test_threads_blocks_and_warm_starts_change_no_bit(few, monkeypatch):
+    X, y, _ = data()
+    found = []
+    for n_jobs in (1, 2, 3):
+        model = tcboost.AdaBoostECC("learned", 20, max_bins=100, n_jobs=n_jobs)
+        found.append(model.fit(X, y).estimator_weights_)
+    warm = tcboost.AdaBoostECC("learned", 7, max_bins=100, warm_start=True).fit(X, y)
+    found.append(warm.set_params(max_iter=20).fit(X, y).estimator_weights_)
+    assert len(few) == 4
+    for w in found[1:]:
+        assert_array_equal(w, found[0])
+    blocks = LocalRows.__init__.__globals__
+    monkeypatch.setitem(blocks, "_BLOCK", 5000)
+    parts = tcboost.AdaBoostECC("learned", 20, max_bins=100).fit(X, y)
+    assert_array_equal(parts.estimator_weights_, found[0])
+
+
+def test_margins_that_grow_too_far_are_kept_as_sums(few, monkeypatch):
+    X, y, _ = data(3)
+    X[:, 0] = y  # separable: coefficients are as large as they can be
+    model = tcboost.AdaBoostECC("learned", 40, max_bins=100)
+    far = model.fit(X, y).certificate_
+    assert far.theta > 50
+    monkeypatch.setattr(products, "_FAR", 20.0)
+    near = model.fit(X, y).certificate_
+    assert near.primal == pytest.approx(far.primal, abs=1e-9)
+    assert near.gap == pytest.approx(far.gap, abs=1e-9)
+
+
+def test_products_give_the_margins_back():
+    X, y, _ = data(4, 50)
+    rows = LocalRows(X, y, np.ones(len(y)), None, 1)
+    kept = products.Products(rows, 4)
+    code = np.array([1, -1, 1, -1], dtype=np.int8)
+    signs = np.where(rows.X[:, :1] > 0, 1, -1).astype(np.int8)
+    assert kept.move(0.25, signs, code)
+    z = 0.25 * _core.pairwise_margins(signs * code, rows.y, 1)
+    assert_allclose(kept.margins(), z, atol=1e-15)
+    kept.weigh()
+    assert_allclose(kept.margins(), z, atol=1e-15)
+    assert kept.seen.least == pytest.approx(z.min())
