@@ -197,13 +197,13 @@ nb::tuple multiply_and_sum(Changed E, Margins factors, Codes signs, Reals weight
                            Offsets offset, Offsets wanted, int n_threads) {
     const auto groups = checked_groups(cells.shape(1), first, group, place, offset, wanted);
     const std::size_t n = y.shape(0), n_classes = factors.shape(0) / 2;
-    const std::size_t stride = n_classes <= 2 ? n_classes : (n_classes + 3) / 4 * 4;
+    const std::size_t stride = (n_classes + 3) / 4 * 4;
     if (n == 0 || weight.shape(0) != n || signs.shape(0) != n || signs.shape(1) != 1)
         throw std::invalid_argument("signs, y and weight differ in their rows, or have none");
-    if (n_classes < 2 || factors.shape(0) != 2 * n_classes || factors.shape(1) != stride)
-        throw std::invalid_argument("factors must be two rows a class, of whole blocks");
+    if (n_classes < 3 || factors.shape(0) != 2 * n_classes || factors.shape(1) != stride)
+        throw std::invalid_argument("factors must be two rows a class, three classes or more");
     if (E.ndim() != 2 || E.shape(0) != n || E.shape(1) != stride)
-        throw std::invalid_argument("E must be rows x classes, in whole blocks");
+        throw std::invalid_argument("E must be rows x classes, in fours");
     if (std::any_of(y.data(), y.data() + n,
                     [=](std::int64_t c) { return c < 0 || std::size_t(c) >= n_classes; }))
         throw std::invalid_argument("y must be below the number of classes");

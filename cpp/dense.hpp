@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <type_traits>
@@ -41,11 +42,16 @@ struct Pack {
         for (std::size_t l = 0; l < 32 / sizeof(Real); ++l) lane[l] += other.lane[l];
         return *this;
     }
-    friend Pack operator*(const Pack& a, const Pack& b) {
-        Pack product;
-        for (std::size_t l = 0; l < 32 / sizeof(Real); ++l) product.lane[l] = a.lane[l] * b.lane[l];
-        return product;
+    template <class Work>
+    friend Pack lanewise(const Pack& a, const Pack& b, Work work) {
+        Pack out;
+        for (std::size_t l = 0; l < 32 / sizeof(Real); ++l) out.lane[l] = work(a.lane[l], b.lane[l]);
+        return out;
     }
+    friend Pack operator*(const Pack& a, const Pack& b) { return lanewise(a, b, std::multiplies<>()); }
+    friend Pack operator+(const Pack& a, const Pack& b) { return lanewise(a, b, std::plus<>()); }
+    friend Pack operator-(const Pack& a, const Pack& b) { return lanewise(a, b, std::minus<>()); }
+    friend Pack operator|(const Pack& a, const Pack& b) { return lanewise(a, b, std::bit_or<>()); }
     friend Pack operator*(Real a, const Pack& b) {
         Pack product;
         for (std::size_t l = 0; l < 32 / sizeof(Real); ++l) product.lane[l] = a * b.lane[l];
@@ -98,6 +104,22 @@ constexpr std::size_t kSlack = 2 * 128;  // rows of 128 numbers at the most, beg
 template <class Real>
 TCBOOST_INLINE void load(const Real* from, Pack<Real>& pack) {
     std::memcpy(&pack, from, sizeof pack);
+}
+
+template <class Real>
+TCBOOST_INLINE void fill(Pack<Real>& pack, Real value) {
+    Real all[32 / sizeof(Real)];
+    std::fill(all, all + 32 / sizeof(Real), value);
+    load(all, pack);
+}
+
+// most = max(most, other), number by number.
+TCBOOST_INLINE void raise_to(Pack<std::int64_t>& most, const Pack<std::int64_t>& other) {
+#if defined(__GNUC__)
+    most = most > other ? most : other;
+#else
+    most = lanewise(most, other, [](auto a, auto b) { return std::max(a, b); });
+#endif
 }
 
 // Sum of a_i, block by block: the rounding of a long sum of equal numbers is one-sided.

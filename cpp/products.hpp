@@ -10,6 +10,7 @@
 #include <cstring>
 #include <vector>
 
+#include "dense.hpp"
 #include "histogram.hpp"
 
 namespace tcboost {
@@ -32,51 +33,62 @@ struct Factors {
 // Rows of E, `stride` apart, whose own class and padding are zero, are multiplied; V gets their
 // adjoint in integers, scale to one, and by_class its sums. A row counts as wrong if a number is
 // above its bound, compared by their bits: that is the same for numbers that are not negative.
+//
+// Written in packs of four: left to itself the compiler takes the numbers apart for what is asked of
+// them across a row, which takes three times as long.
 template <std::size_t Stride>
 TCBOOST_WIDE Multiplied multiply_rows(double* E, const Factors& by, std::size_t i,
                                       std::size_t rows, std::size_t any_stride, double scale,
                                       const std::int64_t* bounds, std::int64_t* V,
                                       std::int64_t* by_class) {
+    using Integers = Pack<std::int64_t>;
     constexpr double shift = 0x1p52;  // a sum with it has the rounded integer in its last bits
     constexpr std::int64_t shift_bits = 0x433LL << 52;
-    constexpr std::size_t block = Stride ? Stride : 4;
     const std::size_t stride = Stride ? Stride : any_stride;
-    double largest[block] = {};
+    Pack<double> shifts;
+    Integers shifts_bits, largest{};
+    fill(shifts, shift), fill(shifts_bits, shift_bits);
     Multiplied met;
     for (std::size_t r = 0; r < rows; ++r) {
         const auto own = static_cast<std::size_t>(by.y[i + r]);
         const double* f = by.table + (2 * own + (by.signs[i + r] > 0)) * stride;
+        const std::int64_t* bound = bounds + own * stride;
         const double unit = by.weight[i + r] * scale;
         double* row = E + r * stride;
         std::int64_t *v = V + r * stride, *of_class = by_class + own * stride;
-        std::int64_t total = 0, above = 0;
-        for (std::size_t k = 0; k < stride; k += block) {
-            double e[block];
-            std::int64_t n[block], sum[block];
-            for (std::size_t j = 0; j < block; ++j) e[j] = row[k + j] * f[k + j];
-            for (std::size_t j = 0; j < block; ++j) row[k + j] = e[j];
-            std::memcpy(n, e, sizeof n);
-            for (std::size_t j = 0; j < block; ++j) above |= bounds[own * stride + k + j] - n[j];
-            for (std::size_t j = 0; j < block; ++j)
-                largest[j] = largest[j] > e[j] ? largest[j] : e[j];
-            for (std::size_t j = 0; j < block; ++j) e[j] = e[j] * unit + shift;
-            std::memcpy(n, e, sizeof n);
-            for (std::size_t j = 0; j < block; ++j) n[j] = shift_bits - n[j];
-            for (std::size_t j = 0; j < block; ++j) total -= n[j];
-            for (std::size_t j = 0; j < block; ++j) v[k + j] = n[j];
-            for (std::size_t j = 0; j < block; ++j) sum[j] = of_class[k + j] + n[j];
-            for (std::size_t j = 0; j < block; ++j) of_class[k + j] = sum[j];
+        Integers totals{}, above{};
+        for (std::size_t k = 0; k < stride; k += 4) {
+            Pack<double> e, factor;
+            Integers bits, limit, n, sum;
+            load(row + k, e), load(f + k, factor), load(bound + k, limit), load(of_class + k, sum);
+            e = e * factor;
+            std::memcpy(row + k, &e, sizeof e);
+            std::memcpy(&bits, &e, sizeof e);
+            above = above | (limit - bits);
+            raise_to(largest, bits);
+            e = unit * e + shifts;
+            std::memcpy(&n, &e, sizeof e);
+            n = n - shifts_bits;
+            totals = totals + n;
+            sum = sum + n;
+            n = Integers{} - n;
+            std::memcpy(v + k, &n, sizeof n);
+            std::memcpy(of_class + k, &sum, sizeof sum);
         }
+        const std::int64_t total = (totals[0] + totals[2]) + (totals[1] + totals[3]);
         v[own] = total;
         met.total += total;
-        met.error += above < 0 ? by.weight[i + r] : 0.0;
+        met.error += ((above[0] | above[2]) | (above[1] | above[3])) < 0 ? by.weight[i + r] : 0.0;
     }
-    met.largest = *std::max_element(largest, largest + block);
+    std::int64_t most = 0;
+    for (std::size_t l = 0; l < 4; ++l) most = std::max<std::int64_t>(most, largest[l]);
+    std::memcpy(&met.largest, &most, sizeof most);
     return met;
 }
 
 // Multiply E, and write what `prefix_sums` gives for the weights weight E in integers, 2^bits to
-// one: none of them may reach 2^51, nor their sum 2^60. A margin is zero up to rounding.
+// one: none of them may reach 2^51, nor their sum 2^60. A margin is zero up to rounding. Three
+// classes or more.
 template <class Bin>
 Multiplied multiply_and_sum(double* E, const Factors& by, int bits, const Bin* cells,
                             const Groups& groups, std::size_t n, std::size_t n_classes,
@@ -92,8 +104,7 @@ Multiplied multiply_and_sum(double* E, const Factors& by, int bits, const Bin* c
             const double bound = c < own ? 1.0 - 1e-12 : 1.0 + 1e-12;
             std::memcpy(&bounds[own * stride + c], &bound, sizeof bound);
         }
-    const auto multiply = stride == 2   ? multiply_rows<2>
-                          : stride == 4 ? multiply_rows<4>
+    const auto multiply = stride == 4   ? multiply_rows<4>
                           : stride == 8 ? multiply_rows<8>
                                         : multiply_rows<0>;
     const double scale = std::ldexp(1.0, bits);
@@ -105,11 +116,11 @@ Multiplied multiply_and_sum(double* E, const Factors& by, int bits, const Bin* c
         histogram.add_room(i, rows, 0, groups.n_wanted, thread, thread);
     });
     histogram.prefix_sums(out);
-    // The sums by class are those of the adjoint: its own class left out, and the others negative.
+    // The sums by class have the own class, too, which is left out.
     const auto n_bins = static_cast<std::size_t>(groups.offset[groups.n_features]);
     std::int64_t* by_class = out + n_bins * n_classes;
     for (std::size_t own = 0; own < n_classes; ++own, by_class += n_classes) {
-        for (std::size_t k = 0; k + 1 < n_classes; ++k) by_class[k] = -by_class[k + (k >= own)];
+        for (std::size_t k = 0; k + 1 < n_classes; ++k) by_class[k] = by_class[k + (k >= own)];
         by_class[n_classes - 1] = 0;
     }
     Multiplied all;

@@ -70,7 +70,11 @@ class Task:
         """
         rows, margin, products = self.rows, self.margin, None
         assert isinstance(self.loss, SmoothLoss)
-        if type(margin) is Pairwise and isinstance(self.oracle, StumpOracle):
+        if (
+            type(margin) is Pairwise
+            and margin.width > 1
+            and isinstance(self.oracle, StumpOracle)
+        ):
             many = len(rows) * margin.width >= WORTH
             few_cells = 32 * rows.groups.first[-1] <= len(rows) * len(rows.groups.first)
             if many and few_cells and isinstance(self.loss, Exponential):
@@ -168,6 +172,8 @@ class Run:
         self.over = False
         self.budgets: list[float] = []  # of the rounds to come, where theta is to grow
         self._certifier, self._open, self._looked = Certifier(), np.inf, np.inf
+        self._z: Vector
+        self._primal: float
         self._priced: tuple[Prices, Vector]
         self._proved: NDArray[np.bool_]
         self._left_out: NDArray[np.bool_] | None

@@ -12,12 +12,12 @@ from tcboost.rows.blocks import LocalRows
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.uint32])
-@pytest.mark.parametrize("n_classes", [2, 3, 4, 7, 8, 9])
+@pytest.mark.parametrize("n_classes", [3, 4, 7, 8, 9])
 @pytest.mark.parametrize("n", [1, 40, 9000])
 def test_kernel(dtype, n_classes, n):
     rng = np.random.default_rng(n_classes)
     y, weight = rng.integers(n_classes, size=n), rng.dirichlet(np.ones(n))
-    width = n_classes if n_classes == 2 else -(-n_classes // 4) * 4
+    width = -(-n_classes // 4) * 4
     E = np.zeros((n, width))
     E[:, :n_classes] = np.exp(rng.integers(-2, 3, size=(n, n_classes)))
     E[np.arange(n), y] = 0.0
@@ -83,7 +83,7 @@ def few(monkeypatch):
 
 
 @pytest.mark.parametrize("coding", ["random", "learned"])
-@pytest.mark.parametrize("n_classes", [2, 3, 5])
+@pytest.mark.parametrize("n_classes", [3, 5])
 def test_the_same_model(coding, n_classes, few, monkeypatch):
     X, y, weight = data(n_classes)
     model = tcboost.AdaBoostECC(coding, 30, max_bins=100, random_state=0)

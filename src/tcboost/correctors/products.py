@@ -25,11 +25,12 @@ class Products:
     A round multiplies a weight by one of three numbers, so that it takes no exponentials. That
     is put off until the weights are asked for: then it is one pass, with the sums that price
     all stumps (``cpp/products.hpp``). Rounding adds up to a unit in the last place a round.
+    Three classes or more.
     """
 
     def __init__(self, rows: LocalRows, n_classes: int) -> None:
         n, y = len(rows), rows.y
-        width = n_classes if n_classes <= 2 else -(-n_classes // 4) * 4
+        width = -(-n_classes // 4) * 4
         # From the start of a cache line on, and in whole lines where a row is as long.
         room = np.zeros(n * width + 8)
         start = -room.ctypes.data % 64 // 8
