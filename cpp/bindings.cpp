@@ -82,42 +82,59 @@ using Signs = nb::ndarray<const std::int8_t, nb::ndim<2>, nb::f_contig, nb::devi
 using Reals = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Changed = nb::ndarray<double, nb::c_contig, nb::device::cpu>;
 
-double descend(Signs H, std::optional<Codes> codes, Offsets start, Reals weight, Changed W,
-               Changed F, double theta, double price, double ridge, double free_ridge,
-               double tol, int max_sweeps, bool exponential, int n_threads) {
+// Rows of descent, checked.
+tcboost::ScoredRows scored_rows(Signs H, Offsets start, Reals weight, Changed F, bool exponential,
+                                int n_threads) {
     if (start.shape(0) < 3) throw std::invalid_argument("start needs two classes or more");
-    const std::size_t n = H.shape(0), t = H.shape(1), n_classes = start.shape(0) - 1;
+    const std::size_t n = H.shape(0), n_classes = start.shape(0) - 1;
     if (start(0) != 0 || !std::is_sorted(start.data(), start.data() + n_classes + 1))
         throw std::invalid_argument("start must ascend from zero");
     if (n == 0 || weight.shape(0) != n || std::size_t(start(n_classes)) != n)
         throw std::invalid_argument("H, start and weight differ in their rows, or have none");
     if (F.ndim() != 2 || F.shape(0) != n_classes || F.shape(1) != n)
         throw std::invalid_argument("F must be classes x rows");
+    return {n, n_classes, start.data(), weight.data(), exponential, n_threads};
+}
+
+double descend(Signs H, std::optional<Codes> codes, Offsets start, Reals weight, Changed W,
+               Changed F, std::optional<Changed> pull, double theta, double price, double ridge,
+               double free_ridge, double tol, int max_sweeps, bool exponential, int n_threads) {
+    const auto rows = scored_rows(H, start, weight, F, exponential, n_threads);
+    const std::size_t t = H.shape(1), n_classes = rows.n_classes;
     if (W.ndim() != (codes ? 1 : 2) || W.shape(0) != t || (!codes && W.shape(1) != n_classes))
         throw std::invalid_argument("W must be columns x classes, or columns with codes");
     if (codes && (codes->shape(0) != t || codes->shape(1) != n_classes))
         throw std::invalid_argument("codes must be columns x classes");
+    if (pull && pull->size() != W.size()) throw std::invalid_argument("pull must be like W");
     if (!(theta >= 0 && price >= 0 && ridge >= 0 && free_ridge >= 0 && max_sweeps >= 0))
         throw std::invalid_argument("theta, price, ridges and max_sweeps must not be negative");
-    const tcboost::ScoredRows rows{n, n_classes, start.data(), weight.data(), exponential,
-                                   n_threads};
-    double gap;
+    const double* p = pull ? pull->data() : nullptr;
+    nb::gil_scoped_release release;
+    if (codes)
+        return tcboost::descend(rows, H.data(), t,
+                                tcboost::CodeSteps(W.data(), codes->data(), n_classes, p),
+                                F.data(), theta, price, tol, max_sweeps);
+    return tcboost::descend(rows, H.data(), t,
+                            tcboost::VectorSteps(W.data(), n_classes, ridge, free_ridge, p),
+                            F.data(), theta, price, tol, max_sweeps);
+}
+
+using Scores = nb::ndarray<nb::numpy, double, nb::ndim<2>>;
+
+Scores score_gradients(Signs H, Offsets start, Reals weight, Changed F, bool exponential,
+                       int n_threads) {
+    const auto rows = scored_rows(H, start, weight, F, exponential, n_threads);
+    const std::size_t t = H.shape(1);
+    auto* out = new double[t * rows.n_classes];
+    nb::capsule owner(out, [](void* p) noexcept { delete[] static_cast<double*>(p); });
     {
         nb::gil_scoped_release release;
-        if (codes)
-            gap = tcboost::descend(rows, H.data(), t,
-                                   tcboost::CodeSteps(W.data(), codes->data(), n_classes),
-                                   F.data(), theta, price, tol, max_sweeps);
-        else
-            gap = tcboost::descend(rows, H.data(), t,
-                                   tcboost::VectorSteps(W.data(), n_classes, ridge, free_ridge),
-                                   F.data(), theta, price, tol, max_sweeps);
+        tcboost::score_gradients(rows, H.data(), t, F.data(), out);
     }
-    return gap;
+    return Scores(out, {t, rows.n_classes}, owner);
 }
 
 using Features = nb::ndarray<const double, nb::ndim<2>, nb::device::cpu>;
-using Scores = nb::ndarray<nb::numpy, double, nb::ndim<2>>;
 
 nb::object stump_scores(Features X, Offsets feature, Offsets start, Reals cuts, Weights table,
                         double unit, std::size_t width, bool best, int n_threads) {
@@ -286,6 +303,31 @@ nb::tuple add_coded(Changed z, double coefficient, Codes signs,
     return nb::make_tuple(seen.least, seen.error);
 }
 
+template <class Bin>
+nb::tuple cell_margins(Bins<Bin> cells, Offsets first, Offsets used, Margins table, Offsets y,
+                       Reals weight, std::size_t n_classes, int n_threads) {
+    const std::size_t n = cells.shape(0), n_groups = cells.shape(1), stride = table.shape(1);
+    if (n == 0 || y.shape(0) != n || weight.shape(0) != n)
+        throw std::invalid_argument("cells, y and weight differ in their rows, or have none");
+    if (first.shape(0) != n_groups + 1 || table.shape(0) != std::size_t(first(n_groups)))
+        throw std::invalid_argument("table needs a row for each cell of each group");
+    if (n_classes < 2 || stride < n_classes || stride % 4)
+        throw std::invalid_argument("table needs a column a class, and in all a multiple of four");
+    for (std::size_t u = 0; u < used.shape(0); ++u)
+        if (used(u) < 0 || std::size_t(used(u)) >= n_groups)
+            throw std::invalid_argument("there is no such group");
+    auto* z = new double[n * (n_classes - 1)];
+    nb::capsule owner(z, [](void* p) noexcept { delete[] static_cast<double*>(p); });
+    tcboost::Seen seen;
+    {
+        nb::gil_scoped_release release;
+        seen = tcboost::cell_margins(cells.data(), first.data(), used.data(), used.shape(0),
+                                     table.data(), stride, y.data(), weight.data(), n,
+                                     n_classes - 1, n_threads, z);
+    }
+    return nb::make_tuple(Scores(z, {n, n_classes - 1}, owner), seen.least, seen.error);
+}
+
 // A NumPy array that owns what was in the vector.
 nb::object as_array(tcboost::Vector values) {
     auto* owned = new tcboost::Vector(std::move(values));
@@ -431,7 +473,11 @@ nb::object solve_simplex_qp(nb::ndarray<const double, nb::ndim<2>, nb::c_contig>
 
 NB_MODULE(_core, m) {
     m.doc() = "Kernels of tcboost: stateless functions on arrays.";
-    const auto def = [&m](auto function, auto rows, auto weigh, auto multiply) {
+    const auto def = [&m](auto function, auto rows, auto weigh, auto multiply, auto margins) {
+        m.def("cell_margins", margins, nb::arg("cells").noconvert(), nb::arg("first").noconvert(),
+              nb::arg("used").noconvert(), nb::arg("table").noconvert(), nb::arg("y").noconvert(),
+              nb::arg("weight").noconvert(), nb::arg("n_classes"), nb::arg("n_threads"),
+              "Pairwise margins of sums of table rows; the least, and the weight of wrong rows.");
         m.def("table_rows", rows, nb::arg("table").noconvert(), nb::arg("cells").noconvert(),
               nb::arg("n_threads"), "The row of the table for each cell.");
         m.def("prefix_sums", function, nb::arg("cells").noconvert(),
@@ -457,17 +503,21 @@ NB_MODULE(_core, m) {
               "Multiply E, then `prefix_sums` of it; its sum, the largest, weight of wrong rows.");
     };
     def(&prefix_sums<std::uint8_t>, &table_rows<std::uint8_t>, &weigh_and_sum<std::uint8_t>,
-        &multiply_and_sum<std::uint8_t>);
+        &multiply_and_sum<std::uint8_t>, &cell_margins<std::uint8_t>);
     def(&prefix_sums<std::uint16_t>, &table_rows<std::uint16_t>, &weigh_and_sum<std::uint16_t>,
-        &multiply_and_sum<std::uint16_t>);
+        &multiply_and_sum<std::uint16_t>, &cell_margins<std::uint16_t>);
     def(&prefix_sums<std::uint32_t>, &table_rows<std::uint32_t>, &weigh_and_sum<std::uint32_t>,
-        &multiply_and_sum<std::uint32_t>);
+        &multiply_and_sum<std::uint32_t>, &cell_margins<std::uint32_t>);
     m.def("descend", &descend, nb::arg("H").noconvert(), nb::arg("codes").none(),
           nb::arg("start").noconvert(), nb::arg("weight").noconvert(),
-          nb::arg("W").noconvert(), nb::arg("F").noconvert(), nb::arg("theta"),
-          nb::arg("price"), nb::arg("ridge"), nb::arg("free_ridge"), nb::arg("tol"),
+          nb::arg("W").noconvert(), nb::arg("F").noconvert(), nb::arg("pull").none(),
+          nb::arg("theta"), nb::arg("price"), nb::arg("ridge"), nb::arg("free_ridge"), nb::arg("tol"),
           nb::arg("max_sweeps"), nb::arg("exponential"), nb::arg("n_threads"),
           "Improve W and F in place; returns the restricted gap, above tol an estimate of it.");
+    m.def("score_gradients", &score_gradients, nb::arg("H").noconvert(),
+          nb::arg("start").noconvert(), nb::arg("weight").noconvert(),
+          nb::arg("F").noconvert(), nb::arg("exponential"), nb::arg("n_threads"),
+          "Minus the gradient by the class vector of each column of H, at the scores F.");
     m.def("stump_scores", &stump_scores, nb::arg("X").noconvert(),
           nb::arg("feature").noconvert(), nb::arg("start").noconvert(),
           nb::arg("cuts").noconvert(), nb::arg("table").noconvert(), nb::arg("unit"),

@@ -1,8 +1,9 @@
 // Block coordinate descent on the coefficients of hypotheses, within a budget.
 //
-//     minimise    loss(F) + ridge / 2 sum_j |v_j|^2 + price sum_j size(v_j),  F = sum_j h_j v_j
-//     subject to  sum_j size(v_j) <= theta
+//     minimise    loss(F) + ridge / 2 sum_j |v_j|^2 + price sum_j size(v_j) - <pull, W>
+//     subject to  sum_j size(v_j) <= theta,  F = sum_j h_j v_j
 //
+// The pull is none, or where the rows are a sample what all rows have in the gradient beyond it.
 // v_j is a class vector with its length as size, or a multiple w_j >= 0 of a code (without a
 // ridge). The first class vector may be free: of no size, with a ridge of its own. Since h = +-1,
 // a step on one hypothesis multiplies the exponentials of the scores by two factors, and all
@@ -23,8 +24,14 @@ namespace tcboost {
 class VectorSteps {
   public:
     // free_ridge: that of the first class vector, if it is free, or else zero
-    VectorSteps(double* W, std::size_t C, double ridge, double free_ridge)
-        : W_(W), C_(C), ridge_(ridge), free_ridge_(free_ridge), x_(C) {}
+    VectorSteps(double* W, std::size_t C, double ridge, double free_ridge, const double* pull)
+        : W_(W), C_(C), ridge_(ridge), free_ridge_(free_ridge), pull_(pull), x_(C) {}
+
+    // Adds to a gradient, and <pull, W>.
+    void pull(std::size_t j, double* g) const {
+        if (pull_) add(1.0, pull_ + j * C_, g, C_);
+    }
+    double pulled(std::size_t t) const { return pull_ ? dot(W_, pull_, t * C_) : 0; }
 
     std::size_t n_free() const { return free_ridge_ > 0; }
     double size(std::size_t j) const { return length(W_ + j * C_); }
@@ -85,6 +92,7 @@ class VectorSteps {
     double* W_;
     std::size_t C_;
     double ridge_, free_ridge_;
+    const double* pull_;
     std::vector<double> x_;
 
     double ridge_of(std::size_t j) const { return j < n_free() ? free_ridge_ : ridge_; }
@@ -94,7 +102,14 @@ class VectorSteps {
 // Multiples w_j >= 0 of the codes, W of shape (t,).
 class CodeSteps {
   public:
-    CodeSteps(double* W, const std::int8_t* codes, std::size_t C) : W_(W), m_(codes), C_(C) {}
+    CodeSteps(double* W, const std::int8_t* codes, std::size_t C, const double* pull)
+        : W_(W), m_(codes), C_(C), pull_(pull) {}
+
+    // One number a code: any g with that product with the code would do.
+    void pull(std::size_t j, double* g) const {
+        for (std::size_t c = 0; pull_ && c < C_; ++c) g[c] += pull_[j] * m_[j * C_ + c] / double(C_);
+    }
+    double pulled(std::size_t t) const { return pull_ ? dot(W_, pull_, t) : 0; }
 
     double* data() { return W_; }
     std::size_t dimension() const { return 1; }
@@ -126,6 +141,7 @@ class CodeSteps {
     double* W_;
     const std::int8_t* m_;
     std::size_t C_;
+    const double* pull_;
 };
 
 // H is n x t by columns, F is C x n by rows; W (inside steps) and F are changed together.
@@ -145,7 +161,8 @@ class Descent {
         int sweep = 0;
         for (;; ++sweep) {
             weights_.refresh(F_);
-            const double value = weights_.loss + steps_.ridge(t_) / 2 + price_ * size;
+            const double value =
+                weights_.loss + steps_.ridge(t_) / 2 + price_ * size - steps_.pulled(t_);
             if (value <= last_value) {
                 damping_ = std::max(1.0, 0.7 * damping_);
                 last_F.assign(F_, F_ + rows_.n * rows_.n_classes);
@@ -159,9 +176,10 @@ class Descent {
                 spent = size > theta_ * (1 - 1e-9);
                 weights_.refresh(F_);
             }
-            double slope = weights_.slope - steps_.ridge(t_), free_slope = 0, free_gap = 0;
+            double slope = weights_.slope - steps_.ridge(t_) + steps_.pulled(t_);
+            double free_slope = 0, free_gap = 0;
             if (n_free_) {
-                weights_.gradient(0, g_.data());
+                gradient(0);
                 steps_.free_parts(g_.data(), free_slope, free_gap);
                 slope -= free_slope;
             }
@@ -210,10 +228,15 @@ class Descent {
         for (std::size_t i = 0; i < rows_.n * rows_.n_classes; ++i) F_[i] *= s;
     }
 
+    void gradient(std::size_t j) {
+        weights_.gradient(j, g_.data());
+        steps_.pull(j, g_.data());
+    }
+
     double largest_edge() {
         edge_ = 0;
         for (std::size_t j = n_free_; j < t_; ++j) {
-            weights_.gradient(j, g_.data());
+            gradient(j);
             edge_ = std::max(edge_, steps_.edge(j, g_.data()));
         }
         return edge_;
@@ -231,7 +254,7 @@ class Descent {
     }
 
     void one_step(std::size_t j, double lambda) {
-        weights_.gradient(j, g_.data());
+        gradient(j);
         if (j >= n_free_) edge_ = std::max(edge_, steps_.edge(j, g_.data()));
         // Self-concordance: along a step of this range the Hessian grows by `curve`.
         double curve = damping_, range = 0;
@@ -288,6 +311,14 @@ class Descent {
     // be made anew.
     static constexpr double large = 4, far = sizeof(Real) == 4 ? 30 : 300;
 };
+
+// Minus the gradient by all class vectors, t x C.
+inline void score_gradients(const ScoredRows& rows, const std::int8_t* H, std::size_t t,
+                            const double* F, double* g) {
+    Weights<double> weights(rows, H, t);
+    weights.refresh(F);
+    for (std::size_t j = 0; j < t; ++j) weights.gradient(j, g + j * rows.n_classes);
+}
 
 template <class Steps>
 double descend(const ScoredRows& rows, const std::int8_t* H, std::size_t t, Steps steps, double* F,

@@ -338,6 +338,15 @@ struct Seen {
     double least, error;  // margin of all; weight of the wrong rows
 };
 
+inline Seen all_seen(const std::vector<Seen>& parts) {
+    Seen all{HUGE_VAL, 0.0};
+    for (const Seen& part : parts) {
+        all.least = std::min(all.least, part.least);
+        all.error += part.error;
+    }
+    return all;
+}
+
 // z += coefficient rho for the pairwise margins rho of a hypothesis, by its signs, with a code;
 // and what is to be seen then. These were four passes over z or rho.
 inline Seen add_coded(double* z, double coefficient, const std::int8_t* signs,
@@ -358,12 +367,63 @@ inline Seen add_coded(double* z, double coefficient, const std::int8_t* signs,
         });
         seen[c].least = least_of(of_chunk, m * width);
     });
-    Seen all{HUGE_VAL, 0.0};
-    for (const Seen& part : seen) {
-        all.least = std::min(all.least, part.least);
-        all.error += part.error;
+    return all_seen(seen);
+}
+
+// F = the sum of table rows of `stride` scores, one for the cell of each of some groups. Stride is
+// that where the compiler shall know it, or 0: the sums of a row then stay in registers.
+template <std::size_t Stride, class Bin>
+TCBOOST_WIDE void add_tables(const Bin* const* cells, const double* const* tables,
+                             std::size_t n_used, std::size_t i, std::size_t rows,
+                             std::size_t any_stride, double* F) {
+    const std::size_t stride = Stride ? Stride : any_stride;
+    constexpr std::size_t block = Stride ? Stride : 4;
+    for (std::size_t last = i + rows; i < last; ++i, F += stride)
+        for (std::size_t k = 0; k < stride; k += block) {
+            double sum[block] = {};
+            for (std::size_t u = 0; u < n_used; ++u) {
+                const double* from = tables[u] + static_cast<std::size_t>(cells[u][i]) * stride + k;
+                for (std::size_t j = 0; j < block; ++j) sum[j] += from[j];
+            }
+            for (std::size_t j = 0; j < block; ++j) F[k + j] = sum[j];
+        }
+}
+
+// Pairwise margins z of such scores, and what is to be seen then. cells is n x groups by columns;
+// table has rows for all cells of all groups, those of group g from first[g] on.
+template <class Bin>
+Seen cell_margins(const Bin* cells, const std::int64_t* first, const std::int64_t* used,
+                  std::size_t n_used, const double* table, std::size_t stride,
+                  const std::int64_t* y, const double* weight, std::size_t n, std::size_t width,
+                  int n_threads, double* z) {
+    std::vector<const Bin*> of_groups(n_used);
+    std::vector<const double*> tables(n_used);
+    for (std::size_t u = 0; u < n_used; ++u) {
+        of_groups[u] = cells + static_cast<std::size_t>(used[u]) * n;
+        tables[u] = table + static_cast<std::size_t>(first[used[u]]) * stride;
     }
-    return all;
+    const auto add = stride == 4   ? add_tables<4, Bin>
+                     : stride == 8 ? add_tables<8, Bin>
+                                   : add_tables<0, Bin>;
+    const std::size_t rows = chunk_of_rows(width);
+    std::vector<Seen> seen((n + rows - 1) / rows);
+    parallel_for(seen.size(), n * width < 100000 ? 1 : n_threads, [&](std::size_t c) {
+        const std::size_t i = c * rows, m = std::min(rows, n - i);
+        std::vector<double> F(m * stride);
+        add(of_groups.data(), tables.data(), n_used, i, m, stride, F.data());
+        double error = 0.0;
+        with_constant(width, [&](auto w) {
+            for (std::size_t r = 0; r < m; ++r) {
+                const double* o = F.data() + r * stride;
+                double* of_row = z + (i + r) * w;
+                const auto own = static_cast<std::size_t>(y[i + r]);
+                for (std::size_t k = 0; k < w; ++k) of_row[k] = o[own] - o[k + (k >= own)];
+                error += wrong_row(w, of_row, y[i + r]) ? weight[i + r] : 0.0;
+            }
+        });
+        seen[c] = {least_of(z + i * width, m * width), error};
+    });
+    return all_seen(seen);
 }
 
 }  // namespace tcboost

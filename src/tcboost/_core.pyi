@@ -61,6 +61,7 @@ def descend(
     weight: NDArray[np.float64],
     W: NDArray[np.float64],
     F: NDArray[np.float64],
+    pull: NDArray[np.float64] | None,
     theta: float,
     price: float,
     ridge: float,
@@ -71,6 +72,28 @@ def descend(
     n_threads: int,
 ) -> float:
     """Improve W and F in place; returns the restricted gap, above tol an estimate of it."""
+
+def score_gradients(
+    H: NDArray[np.int8],
+    start: NDArray[np.int64],
+    weight: NDArray[np.float64],
+    F: NDArray[np.float64],
+    exponential: bool,
+    n_threads: int,
+) -> NDArray[np.float64]:
+    """Minus the gradient by the class vector of each column of H, at the scores F."""
+
+def cell_margins(
+    cells: NDArray[np.uint8] | NDArray[np.uint16] | NDArray[np.uint32],
+    first: NDArray[np.int64],
+    used: NDArray[np.int64],
+    table: NDArray[np.float64],
+    y: NDArray[np.intp],
+    weight: NDArray[np.float64],
+    n_classes: int,
+    n_threads: int,
+) -> tuple[NDArray[np.float64], float, float]:
+    """Pairwise margins of sums of table rows; the least, and the weight of wrong rows."""
 
 def stump_scores(
     X: NDArray[np.float64],

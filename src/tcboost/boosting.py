@@ -229,7 +229,7 @@ class Run:
                 elif room > 0 and len(columns) > SMALL and not (done or stop or draft):
                     # The master was solved too loosely: now as well as the class, to go on.
                     enough = gap if corrector.budget.price == 0 else enough
-                if not corrector.polish(enough, bool(draft)) or draft:
+                if not corrector.polish(enough, bool(draft)):
                     break
                 history.forget()
                 continue
@@ -339,6 +339,17 @@ class Run:
         assert isinstance(self.corrector, TotallyCorrective)
         self.corrector.set_budget(Budget(self.budgets.pop(0)), solve)
 
+    def _weigh_and_price(self) -> tuple[DualWeights, Prices]:
+        """The dual weights of the present coefficients, and all hypotheses under them."""
+        task, corrector = self.task, self.corrector
+        if isinstance(corrector, StageWise) and corrector.products:
+            return task.price_products(corrector.products)
+        z = self._z = corrector.z
+        if corrector.dual and corrector.dual.u is not None:
+            return corrector.dual, task.price(corrector.dual.u, self._left_out)
+        least = corrector.seen.least if corrector.seen else np.nan
+        return task.weigh_and_price(z, least, self._left_out)
+
     def _price(self, limit: int, draft: bool) -> tuple[DualWeights, Vector, Priced]:
         """Step (2), and the certificate at the present coefficients.
 
@@ -346,18 +357,15 @@ class Run:
         no certificate.
         """
         task, corrector = self.task, self.corrector
-        if isinstance(corrector, StageWise) and corrector.products:
-            dual, prices = task.price_products(corrector.products)
-        else:
-            z = self._z = corrector.z
-            if corrector.dual and corrector.dual.u is not None:
-                dual, prices = corrector.dual, task.price(corrector.dual.u, self._left_out)
-            else:
-                least = corrector.seen.least if corrector.seen else np.nan
-                dual, prices = task.weigh_and_price(z, least, self._left_out)
+        while True:
+            dual, prices = self._weigh_and_price()
+            w, budget, scale = corrector.w, corrector.budget, float(dual.scale)
+            a = 0.0 * w
+            if self.columns:
+                a = task.chooser.edges(prices, self.columns) / scale
+            if not isinstance(corrector, BallCorrective) or corrector.meet(dual.loss, a):
+                break
         self._least = float(self._z.min() if dual.least is None else dual.least)
-        w, budget, scale = corrector.w, corrector.budget, float(dual.scale)
-        a = task.chooser.edges(prices, self.columns) / scale if self.columns else 0.0 * w
         shrinkage = budget.ridges(w) * w
         g = a - shrinkage
         r = 0.0  # with a price it does not matter

@@ -336,7 +336,8 @@ class BoostingClassifier(CallbackSupportMixin, FittedClassifier):
             if not isinstance(task.loss, ScoreLoss):
                 raise ValueError(f"loss={self.loss!r} needs coding='learned' or 'random'")
             corrector = BallCorrective(
-                margin, y, weight, task.loss, not vector, budget, tol, rows.n_threads
+                *(margin, y, weight, task.loss, not vector, budget, tol, rows.n_threads),
+                task.oracle,
             )
         elif isinstance(task.loss, SmoothLoss):
             corrector = TotallyCorrective(

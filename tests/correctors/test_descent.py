@@ -41,6 +41,7 @@ class Small:
             "weight": self.weight,
             "W": self.W,
             "F": self.F,
+            "pull": None,
             "exponential": self.exponential,
         }
         return descend(
@@ -250,7 +251,7 @@ def test_many_equal_weights_add_up_in_single_precision():
     data = np.asfortranarray(H), None, start, np.full(n, 1.0 / n)
     for tol, error in ((1e-3, 2e-5), (1e-9, 1e-10)):
         W, F = np.zeros((2, 3)), np.zeros((3, n))
-        gap = descend(*data, W, F, 20.0, 0.0, 0.0, 0.0, tol, 0, False, 1)
+        gap = descend(*data, W, F, None, 20.0, 0.0, 0.0, 0.0, tol, 0, False, 1)
         assert gap == pytest.approx(20.0 * norms(g).max(), abs=error)
 
 

@@ -142,9 +142,9 @@ class Corrector(Protocol):
         """
 
     def polish(self, gap: float = 0.0, draft: bool = False) -> bool:
-        """Make good what rounds left loose, down to a share of a gap; False if nothing is.
+        """Make good what rounds left loose, down to a share of a gap; False if that was all.
 
-        A draft is not worth much effort.
+        Else there may be more to do once prices are known. A draft is not worth much effort.
         """
 
 

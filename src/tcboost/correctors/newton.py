@@ -32,10 +32,12 @@ def newton_step(
     y: NDArray[np.intp],
     weight: Vector,
     budget: Budget,
+    linear: Vector | None = None,
 ) -> Vector | None:
     """Better coefficients, or None if the step does not lower the loss.
 
-    Coefficients are class vectors, or multiples of `codes`.
+    Coefficients are class vectors, or multiples of `codes`. Of the loss ``<linear, w>`` is taken
+    off.
     """
     used = lengths(w) > 0
     if not used.any():
@@ -52,6 +54,7 @@ def newton_step(
         A = H.T @ A.astype(H.dtype)
         return A if m is None else (m * A).sum(axis=1)
 
+    extra = np.zeros_like(v) if linear is None else linear[used]
     theta, price, ridge = budget.theta, budget.price, budget.ridges(w)[used]
     paid = (budget.sizes(w) > 0)[used]
 
@@ -59,11 +62,11 @@ def newton_step(
         return float(lengths(v) @ paid)
 
     def value(v: Vector) -> float:
-        bare = loss.on_scores(scores(v), y, weight)[0]
+        bare = loss.on_scores(scores(v), y, weight)[0] - float((extra * v).sum())
         return bare + float((ridge * v * v).sum()) / 2.0 + price * total(v)
 
     F = scores(v)
-    g = pull(loss.on_scores(F, y, weight)[1]) - ridge * v
+    g = pull(loss.on_scores(F, y, weight)[1]) + extra - ridge * v
     multiplier = price
     if total(v) > theta * (1 - 1e-9):
         multiplier = max(price, float((v * g).sum()) / theta)

@@ -117,12 +117,12 @@ class TotallyCorrective:
         return True
 
     def polish(self, gap: float = 0.0, draft: bool = False) -> bool:
-        """Solve the last master to the tolerance, or to a share of a gap; False if it was."""
+        """Solve the last master to the tolerance, or to a share of a gap; False if that was all."""
         if self._gap <= self._tol or self._left <= _MASTER_SHARE * max(self._tol, gap):
             return False
         self._gap = gap
         self._solve()
-        return True
+        return not draft
 
     def _add(self, column: Column, predictions: NDArray[np.int8]) -> None:
         margin, y, code = self._margin, self._y, column.code

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._core import table_rows
+from .._core import cell_margins, table_rows
 from ..rows.binning import MISSING
 from ..rows.blocks import Block, LocalRows
 from .base import Column, Prices, Vector
@@ -149,17 +149,44 @@ class StumpOracle:
 
     def _predictions(self, h: Any) -> NDArray[np.int8]:
         """-1 or +1 for each row, as `Stump.predict` has them."""
+        g, signs = self._signs(h)
+        table = signs[:, None]
+        parts = self._rows.map(lambda b: table_rows(table, b.cells[:, g], b.n_threads))
+        return parts[0] if len(parts) == 1 else np.vstack(parts)
+
+    def _signs(self, h: Any) -> tuple[int, NDArray[np.int8]]:
+        """Its group, and -1 or +1 for each cell of that."""
         candidate, sign, groups = h.candidate, h.sign, self._rows.groups
         d = self._feature[candidate]
         bins = groups.bins(d)
         right = bins > self._cut[candidate]
         if self._missing_right[candidate]:
             right |= bins == MISSING
-        table = (2 * sign * right.view(np.int8) - sign)[:, None]
-        parts = self._rows.map(
-            lambda b: table_rows(table, b.cells[:, groups.group[d]], b.n_threads)
+        return int(groups.group[d]), 2 * sign * right.view(np.int8) - sign
+
+    def margins(self, columns: Sequence[Column], v: Vector) -> tuple[Vector, float, float]:
+        """Pairwise margins of ``sum_j h_j(x) v_j``; the least, and the weight of wrong rows.
+
+        One table row a group of features, however many columns there are.
+        """
+        rows, first, n_classes = self._rows, self._rows.groups.first, v.shape[1]
+        table, used = np.zeros((first[-1], n_classes + -n_classes % 4)), set()
+        for column, vector in zip(columns, v, strict=True):
+            g, signs = self._signs(column.hypotheses[0])
+            table[first[g] : first[g + 1], :n_classes] += signs[:, None] * vector
+            used.add(g)
+        groups = np.array(sorted(used), dtype=np.int64)
+        z, least, error = zip(
+            *rows.map(
+                lambda b, y, weight: cell_margins(
+                    b.cells, first, groups, table, y, weight, n_classes, b.n_threads
+                ),
+                rows.y,
+                rows.weight,
+            ),
+            strict=True,
         )
-        return parts[0] if len(parts) == 1 else np.vstack(parts)
+        return z[0] if len(z) == 1 else np.vstack(z), min(least), sum(error)
 
     def stump(self, candidate: int, sign: int) -> Stump:
         """The candidate as a hypothesis on raw values."""
