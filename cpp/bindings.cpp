@@ -97,7 +97,7 @@ tcboost::ScoredRows scored_rows(Signs H, Offsets start, Reals weight, Changed F,
 }
 
 double descend(Signs H, std::optional<Codes> codes, Offsets start, Reals weight, Changed W,
-               Changed F, std::optional<Changed> pull, double theta, double price, double ridge,
+               Changed F, std::optional<Changed> linear, double theta, double price, double ridge,
                double free_ridge, double tol, int max_sweeps, bool exponential, int n_threads) {
     const auto rows = scored_rows(H, start, weight, F, exponential, n_threads);
     const std::size_t t = H.shape(1), n_classes = rows.n_classes;
@@ -105,17 +105,18 @@ double descend(Signs H, std::optional<Codes> codes, Offsets start, Reals weight,
         throw std::invalid_argument("W must be columns x classes, or columns with codes");
     if (codes && (codes->shape(0) != t || codes->shape(1) != n_classes))
         throw std::invalid_argument("codes must be columns x classes");
-    if (pull && pull->size() != W.size()) throw std::invalid_argument("pull must be like W");
+    if (linear && linear->size() != W.size())
+        throw std::invalid_argument("linear needs the columns of W");
     if (!(theta >= 0 && price >= 0 && ridge >= 0 && free_ridge >= 0 && max_sweeps >= 0))
         throw std::invalid_argument("theta, price, ridges and max_sweeps must not be negative");
-    const double* p = pull ? pull->data() : nullptr;
+    const double* extra = linear ? linear->data() : nullptr;
     nb::gil_scoped_release release;
     if (codes)
         return tcboost::descend(rows, H.data(), t,
-                                tcboost::CodeSteps(W.data(), codes->data(), n_classes, p),
+                                tcboost::CodeSteps(W.data(), codes->data(), n_classes, extra),
                                 F.data(), theta, price, tol, max_sweeps);
     return tcboost::descend(rows, H.data(), t,
-                            tcboost::VectorSteps(W.data(), n_classes, ridge, free_ridge, p),
+                            tcboost::VectorSteps(W.data(), n_classes, ridge, free_ridge, extra),
                             F.data(), theta, price, tol, max_sweeps);
 }
 
@@ -510,7 +511,7 @@ NB_MODULE(_core, m) {
         &multiply_and_sum<std::uint32_t>, &cell_margins<std::uint32_t>);
     m.def("descend", &descend, nb::arg("H").noconvert(), nb::arg("codes").none(),
           nb::arg("start").noconvert(), nb::arg("weight").noconvert(),
-          nb::arg("W").noconvert(), nb::arg("F").noconvert(), nb::arg("pull").none(),
+          nb::arg("W").noconvert(), nb::arg("F").noconvert(), nb::arg("linear").none(),
           nb::arg("theta"), nb::arg("price"), nb::arg("ridge"), nb::arg("free_ridge"), nb::arg("tol"),
           nb::arg("max_sweeps"), nb::arg("exponential"), nb::arg("n_threads"),
           "Improve W and F in place; returns the restricted gap, above tol an estimate of it.");

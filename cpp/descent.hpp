@@ -1,9 +1,9 @@
 // Block coordinate descent on the coefficients of hypotheses, within a budget.
 //
-//     minimise    loss(F) + ridge / 2 sum_j |v_j|^2 + price sum_j size(v_j) - <pull, W>
+//     minimise    loss(F) + ridge / 2 sum_j |v_j|^2 + price sum_j size(v_j) - <linear, W>
 //     subject to  sum_j size(v_j) <= theta,  F = sum_j h_j v_j
 //
-// The pull is none, or where the rows are a sample what all rows have in the gradient beyond it.
+// `linear` is none, or where the rows are a sample what all rows have in the gradient beyond it.
 // v_j is a class vector with its length as size, or a multiple w_j >= 0 of a code (without a
 // ridge). The first class vector may be free: of no size, with a ridge of its own. Since h = +-1,
 // a step on one hypothesis multiplies the exponentials of the scores by two factors, and all
@@ -24,14 +24,14 @@ namespace tcboost {
 class VectorSteps {
   public:
     // free_ridge: that of the first class vector, if it is free, or else zero
-    VectorSteps(double* W, std::size_t C, double ridge, double free_ridge, const double* pull)
-        : W_(W), C_(C), ridge_(ridge), free_ridge_(free_ridge), pull_(pull), x_(C) {}
+    VectorSteps(double* W, std::size_t C, double ridge, double free_ridge, const double* linear)
+        : W_(W), C_(C), ridge_(ridge), free_ridge_(free_ridge), linear_(linear), x_(C) {}
 
-    // Adds to a gradient, and <pull, W>.
-    void pull(std::size_t j, double* g) const {
-        if (pull_) add(1.0, pull_ + j * C_, g, C_);
+    // To the gradient g of class vector j, and <linear, W>.
+    void add_linear(std::size_t j, double* g) const {
+        if (linear_) add(1.0, linear_ + j * C_, g, C_);
     }
-    double pulled(std::size_t t) const { return pull_ ? dot(W_, pull_, t * C_) : 0; }
+    double linear(std::size_t t) const { return linear_ ? dot(W_, linear_, t * C_) : 0; }
 
     std::size_t n_free() const { return free_ridge_ > 0; }
     double size(std::size_t j) const { return length(W_ + j * C_); }
@@ -92,7 +92,7 @@ class VectorSteps {
     double* W_;
     std::size_t C_;
     double ridge_, free_ridge_;
-    const double* pull_;
+    const double* linear_;
     std::vector<double> x_;
 
     double ridge_of(std::size_t j) const { return j < n_free() ? free_ridge_ : ridge_; }
@@ -102,14 +102,15 @@ class VectorSteps {
 // Multiples w_j >= 0 of the codes, W of shape (t,).
 class CodeSteps {
   public:
-    CodeSteps(double* W, const std::int8_t* codes, std::size_t C, const double* pull)
-        : W_(W), m_(codes), C_(C), pull_(pull) {}
+    CodeSteps(double* W, const std::int8_t* codes, std::size_t C, const double* linear)
+        : W_(W), m_(codes), C_(C), linear_(linear) {}
 
     // One number a code: any g with that product with the code would do.
-    void pull(std::size_t j, double* g) const {
-        for (std::size_t c = 0; pull_ && c < C_; ++c) g[c] += pull_[j] * m_[j * C_ + c] / double(C_);
+    void add_linear(std::size_t j, double* g) const {
+        for (std::size_t c = 0; linear_ && c < C_; ++c)
+            g[c] += linear_[j] * m_[j * C_ + c] / double(C_);
     }
-    double pulled(std::size_t t) const { return pull_ ? dot(W_, pull_, t) : 0; }
+    double linear(std::size_t t) const { return linear_ ? dot(W_, linear_, t) : 0; }
 
     double* data() { return W_; }
     std::size_t dimension() const { return 1; }
@@ -141,7 +142,7 @@ class CodeSteps {
     double* W_;
     const std::int8_t* m_;
     std::size_t C_;
-    const double* pull_;
+    const double* linear_;
 };
 
 // H is n x t by columns, F is C x n by rows; W (inside steps) and F are changed together.
@@ -162,7 +163,7 @@ class Descent {
         for (;; ++sweep) {
             weights_.refresh(F_);
             const double value =
-                weights_.loss + steps_.ridge(t_) / 2 + price_ * size - steps_.pulled(t_);
+                weights_.loss + steps_.ridge(t_) / 2 + price_ * size - steps_.linear(t_);
             if (value <= last_value) {
                 damping_ = std::max(1.0, 0.7 * damping_);
                 last_F.assign(F_, F_ + rows_.n * rows_.n_classes);
@@ -176,7 +177,7 @@ class Descent {
                 spent = size > theta_ * (1 - 1e-9);
                 weights_.refresh(F_);
             }
-            double slope = weights_.slope - steps_.ridge(t_) + steps_.pulled(t_);
+            double slope = weights_.slope - steps_.ridge(t_) + steps_.linear(t_);
             double free_slope = 0, free_gap = 0;
             if (n_free_) {
                 gradient(0);
@@ -230,7 +231,7 @@ class Descent {
 
     void gradient(std::size_t j) {
         weights_.gradient(j, g_.data());
-        steps_.pull(j, g_.data());
+        steps_.add_linear(j, g_.data());
     }
 
     double largest_edge() {

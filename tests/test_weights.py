@@ -9,6 +9,7 @@ from sklearn.base import clone
 import tcboost
 from reference import kernels as ref
 from tcboost import _core
+from tcboost.correctors import ball
 
 SIZES = [(1, 1), (7, 2), (300, 6), (9000, 3)]  # the last one is worth threads
 
@@ -148,6 +149,25 @@ def test_table_rows(dtype, n):
     np.testing.assert_array_equal(_core.table_rows(table, cells, 2), table[cells])
 
 
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.uint32])
+@pytest.mark.parametrize(("n", "n_classes"), [(1, 2), (900, 4), (3000, 7), (40_000, 3)])
+@pytest.mark.parametrize("used", [[], [1], [0, 2]])
+def test_cell_margins(dtype, n, n_classes, used):
+    rng, first, used = np.random.default_rng(n), np.array([0, 5, 7, 20]), np.array(used, int)
+    cells = np.asfortranarray(np.column_stack([rng.integers(m, size=n) for m in (5, 2, 13)]))
+    table = rng.integers(-9, 9, size=(20, n_classes + -n_classes % 4)) / 8.0  # exact sums
+    y, weight = rng.integers(n_classes, size=n), rng.dirichlet(np.ones(n))
+    arrays = np.asfortranarray(cells.astype(dtype)), first, used, table, y, weight, n_classes
+    z, least, error = _core.cell_margins(*arrays, 1)
+    F = np.array(ref.cell_scores(cells, first, used, table))[:, :n_classes]
+    np.testing.assert_array_equal(z, ref.pairwise_margins(F, y))
+    assert least == z.min()
+    assert error == pytest.approx(weight @ ref.pairwise_wrong(z, y), abs=1e-14)
+    again = _core.cell_margins(*arrays, 2)
+    np.testing.assert_array_equal(again[0], z)
+    assert again[1:] == (least, error)
+
+
 def test_kernels_refuse_what_does_not_fit():
     z, weight, _ = problem(4, 2)
     u, rho = np.zeros((4, 2), dtype=np.int64), np.zeros((4, 2), dtype=np.int8)
@@ -173,6 +193,17 @@ def test_kernels_refuse_what_does_not_fit():
         _core.weigh_and_sum(z, weight, False, 0.0, cells, y[:3], None, *arrays, 1)
     with pytest.raises(ValueError, match="code"):
         _core.weigh_and_sum(z, weight, False, 0.0, cells, y, signs, *arrays, 1)
+    table, of_rows = np.zeros((1, 4)), (y, weight, 3)
+    for wrong, match in (
+        ((one, one[:1], table, y[:3], weight, 3), "rows"),
+        ((one[:1], one[:1], table, *of_rows), "cell"),
+        ((one, one[:1], np.zeros((2, 4)), *of_rows), "cell"),
+        ((one, one[:1], np.zeros((1, 3)), *of_rows), "four"),
+        ((one, one[:1], table, y, weight, 5), "class"),
+        ((one, one[1:], table, *of_rows), "group"),
+    ):
+        with pytest.raises(ValueError, match=match):
+            _core.cell_margins(cells, *wrong, 1)
     with pytest.raises(ValueError, match="shapes"):
         _core.add_margins(z, 1.0, rho[:3], 1)
     with pytest.raises(TypeError):
@@ -188,14 +219,18 @@ def test_kernels_refuse_what_does_not_fit():
         tcboost.TCBoostClassifier(theta=5.0, max_iter=5),
     ],
 )
-def test_fits_large_enough_for_threads_do_not_depend_on_them(model):
+@pytest.mark.parametrize("many", [1 << 15, 1000])
+def test_fits_large_enough_for_threads_do_not_depend_on_them(model, many, monkeypatch):
+    """Nor on the order of the rows; nor where class vectors are solved on a sample of them."""
+    monkeypatch.setattr(ball, "_MANY", many)
     rng = np.random.default_rng(0)
     X = np.round(rng.normal(size=(12_000, 6)), 1)
     X[:, 3:] = X[:, 3:] > 0
     y = (X[:, 0] > 0) + (X[:, 1] > X[:, 3]).astype(int) + (rng.random(len(X)) < 0.1)
     found = []
     for n_jobs in (1, 2, 3):
-        fit = clone(model).set_params(n_jobs=n_jobs).fit(X, y)
+        order = np.arange(len(y)) if n_jobs == 1 else rng.permutation(len(y))
+        fit = clone(model).set_params(n_jobs=n_jobs).fit(X[order], y[order])
         w, scores = fit.estimator_weights_.tobytes(), fit.decision_function(X).tobytes()
         loss = fit.history_["loss"].tobytes()
         found.append((w, scores, loss, fit.certificate_.gap, fit.predict(X).tobytes()))

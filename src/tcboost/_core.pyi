@@ -61,7 +61,7 @@ def descend(
     weight: NDArray[np.float64],
     W: NDArray[np.float64],
     F: NDArray[np.float64],
-    pull: NDArray[np.float64] | None,
+    linear: NDArray[np.float64] | None,
     theta: float,
     price: float,
     ridge: float,

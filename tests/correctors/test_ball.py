@@ -14,7 +14,7 @@ from sklearn.datasets import load_wine
 from tcboost import TCBoostClassifier
 from tcboost.boosting import Run, lengths
 from tcboost.columns import LearnedCode, RandomCode, VectorCode
-from tcboost.correctors import BallCorrective, Budget
+from tcboost.correctors import BallCorrective, Budget, ball
 from tcboost.correctors.newton import newton_step
 from tcboost.losses import LOSSES, ScoreLoss
 from tcboost.margins import Pairwise
@@ -32,6 +32,7 @@ def ball_run(
     rows, loss, coding, theta, tol, n_rounds, n_classes=3, price=0.0, ridge=0.0, intercept=0.0
 ):
     margin = Pairwise(n_classes)
+    task = task_for(rows, CHOOSERS[coding], margin, loss)
     corrector = BallCorrective(
         margin,
         rows.y,
@@ -40,8 +41,9 @@ def ball_run(
         coding != "vector",
         Budget(theta, price, ridge, intercept),
         tol,
+        oracle=task.oracle,
     )
-    return Run(task_for(rows, CHOOSERS[coding], margin, loss), corrector).boost(n_rounds)
+    return Run(task, corrector).boost(n_rounds)
 
 
 def optimum(rows, H, codes, loss, theta, price=0.0, ridge=0.0, free=0.0):
@@ -253,3 +255,153 @@ def test_several_columns_a_round_find_the_same_optimum(loss, monkeypatch):
     for model in (several, one):
         assert model.certificate_.gap <= 1e-6
     assert several.certificate_.primal == pytest.approx(one.certificate_.primal, abs=1e-6)
+
+
+# ---------------------------------------------------------------- on a sample of the rows
+
+
+def few_are_many(monkeypatch, sample=1024, a_column=8):
+    monkeypatch.setattr(ball, "_MANY", 1000)
+    monkeypatch.setattr(ball, "_SAMPLE", sample)
+    monkeypatch.setattr(ball, "_A_COLUMN", a_column)
+
+
+def restricted_gap(run):
+    """By plain formulas, from the columns and the coefficients."""
+    rows, budget, w = run.task.rows, run.corrector.budget, run.w
+    H = np.column_stack([c.hypotheses[0].predict(rows.X) for c in run.columns]).astype(float)
+    coded = w.ndim == 1
+    m = np.array([c.code for c in run.columns], dtype=float) if coded else None
+    F = H @ (w[:, None] * m if coded else w)
+    a = H.T @ run.task.loss.on_scores(F, rows.y, rows.weight)[1]
+    g = (m * a).sum(axis=1) if coded else a - budget.ridges(w) * w
+    paid = slice(int(budget.intercept > 0), None)
+    most = budget.theta if np.isfinite(budget.theta) else lengths(w[paid]).sum()
+    gap = most * max(lengths(g[paid]).max(), budget.price) - (w[paid] * g[paid]).sum()
+    return gap + (g[0] @ g[0] / (2 * budget.intercept) if budget.intercept > 0 else 0.0)
+
+
+SAMPLED = {
+    "theta": {"theta": 3.0},
+    "large theta": {"theta": 30.0},
+    "price": {"theta": np.inf, "price": 0.01},
+    "ridge": {"theta": 3.0, "ridge": 0.01},
+    "all": {"theta": np.inf, "price": 0.01, "ridge": 0.02, "intercept": 2e-5},
+}
+
+
+@pytest.mark.parametrize("costs", sorted(SAMPLED))
+@pytest.mark.parametrize("coding", sorted(CHOOSERS))
+@pytest.mark.parametrize("loss", sorted(ON_SCORES))
+def test_a_sample_finds_the_optimum_of_all_rows(loss, coding, costs, monkeypatch):
+    costs = SAMPLED[costs]
+    if loss == "exponential" and np.isinf(costs["theta"]):
+        return  # has no minimum
+    if coding != "vector" and "ridge" in costs:
+        return  # multiples of codes have no ridge
+    rows, tol = problem(7, 3, n=8000), 1e-4
+    arguments = rows, loss, coding
+    rest = {"tol": tol, "n_rounds": 12, **costs}
+    full = ball_run(*arguments, **rest)
+    few_are_many(monkeypatch)
+    run = ball_run(*arguments, **rest)
+    corrector = run.corrector
+    assert corrector._sampled
+    assert corrector._H.matrix.shape[0] < 4100
+    assert corrector.solved
+    # The gap that it ends with is that of all rows; the class gap is none of its business.
+    assert corrector.gap == pytest.approx(restricted_gap(run), abs=1e-9)
+    left = 0.3 * max(tol, run._open if costs.get("price") else 0.0)
+    assert corrector.gap <= left
+    assert lengths(run.w).sum() <= costs["theta"] * (1 + 1e-12)
+    predictions = run.task.oracle.predictions(run.columns)
+    scores = sum(H * v for H, v in zip(predictions, corrector._vectors, strict=True))
+    value = LOSSES[loss].on_scores(scores, rows.y, rows.weight)[0]
+    ridge = (corrector.budget.ridges(run.w) * run.w**2).sum() / 2
+    assert run.certificate.primal == pytest.approx(value + ridge, abs=1e-12)
+    wrong = scores.argmax(axis=1) != rows.y
+    assert run.history.arrays()["train_error"][-1] == pytest.approx(rows.weight @ wrong)
+    # Neither is below what the other has proved.
+    for one, other in ((run, full), (full, run)):
+        if one.certificate.theta == other.certificate.theta:
+            assert one.certificate.primal >= other.certificate.dual - 1e-12
+
+
+@pytest.mark.parametrize("costs", ["theta", "all"])
+def test_a_sample_ends_with_the_same_certificate(costs, monkeypatch):
+    costs, tol = SAMPLED[costs], 2e-3
+    rest = {"tol": tol, "n_rounds": 300, **costs}
+    rows = problem(8, 3, n=5000)
+    full = ball_run(rows, "multinomial", "vector", **rest)
+    few_are_many(monkeypatch, a_column=2)
+    run = ball_run(rows, "multinomial", "vector", **rest)
+    assert run.corrector._sampled
+    values = [
+        r.certificate.primal + costs.get("price", 0.0) * r.certificate.theta
+        for r in (run, full)
+    ]
+    assert values[0] == pytest.approx(values[1], abs=tol)
+    for one in (run, full):
+        assert one._open <= tol
+
+
+def test_a_sample_at_another_budget(monkeypatch):
+    rows, tol = problem(3, 3, n=5000), 3e-3
+    few_are_many(monkeypatch, a_column=2)
+    run = ball_run(rows, "multinomial", "vector", 1.0, tol, 50)
+    for theta in (8.0, 2.0):
+        run.set_budget(Budget(theta))
+        run.boost(80)
+        fresh = ball_run(rows, "multinomial", "vector", theta, tol, 80)
+        assert run.corrector._sampled
+        assert run.certificate.gap <= tol
+        assert lengths(run.w).sum() <= theta * (1 + 1e-12)
+        assert run.certificate.primal == pytest.approx(fresh.certificate.primal, abs=tol)
+
+
+@pytest.mark.parametrize("coding", ["vector", "learned"])
+def test_a_sample_that_says_little_is_left_for_a_larger_one(coding, monkeypatch):
+    few_are_many(monkeypatch, sample=6, a_column=0)
+    rows = problem(9, 3, n=1500)
+    run = ball_run(rows, "multinomial", coding, 20.0, 1e-5, 12)
+    assert run.corrector._size > 6
+    assert run.corrector.solved
+    assert restricted_gap(run) <= 0.3e-5 + 1e-9
+    losses = run.history.arrays()["loss"]
+    assert (np.diff(losses) <= 1e-8).all()
+
+
+def test_a_step_that_leads_astray_is_taken_back(monkeypatch):
+    few_are_many(monkeypatch, sample=256)
+    rows = problem(10, 3, n=3000)
+    run = ball_run(rows, "multinomial", "vector", 4.0, 1e-3, 6)
+    corrector, before = run.corrector, run.w.copy()
+    corrector.w = far = before[::-1] * [-1.0, 1.0, 3.0]
+    size, loss = corrector._size, run.certificate.primal
+    assert not corrector.meet(loss + 1.0, np.zeros_like(before))
+    np.testing.assert_array_equal(corrector.w, (before + far) / 2)
+    assert corrector._size == 2 * size
+    scores = corrector._H.matrix.astype(float) @ corrector.w
+    np.testing.assert_allclose(corrector._F.T, scores, atol=1e-12)
+    while not corrector.meet(loss + 1.0, np.zeros_like(before)):
+        pass
+    assert not corrector._sampled  # all rows, and no more to take back
+    assert corrector.z.shape == (3000, 2)
+
+
+def test_a_small_class_has_a_part_in_the_sample(monkeypatch):
+    few_are_many(monkeypatch, sample=300)
+    rng = np.random.default_rng(0)
+    y = np.repeat(np.arange(4), [9000, 900, 90, 10])
+    weight = rng.uniform(0.5, 2.0, len(y))
+    oracle = task_for(problem(0, 4), VectorCode, Pairwise(4)).oracle
+    corrector = BallCorrective(
+        Pairwise(4), y, weight, LOSSES["multinomial"], False, Budget(1.0), 1e-3, oracle=oracle
+    )
+    counts = np.diff(corrector._start)
+    np.testing.assert_array_equal(counts, [270, 38, 38, 10])
+    assert len(np.unique(corrector._order)) == counts.sum()
+    np.testing.assert_array_equal(y[corrector._order], np.repeat(np.arange(4), counts))
+    for c in range(4):
+        total = corrector._weight[corrector._sorted_y == c].sum()
+        assert total == pytest.approx(weight[y == c].sum())

@@ -12,7 +12,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import logsumexp, softmax
 from test_ball import optimum
 
-from tcboost._core import descend
+from tcboost._core import descend, score_gradients
 from tcboost.correctors import Budget
 from tcboost.correctors.newton import newton_step
 from tcboost.losses import LOSSES
@@ -30,6 +30,7 @@ class Small:
     W: np.ndarray
     F: np.ndarray
     n_classes: int
+    linear: np.ndarray | None = None  # what is taken off the loss, by W
 
     def run(
         self, theta=np.inf, price=0.0, ridge=0.0, tol=0.0, max_sweeps=1, free_ridge=0.0, **other
@@ -41,7 +42,7 @@ class Small:
             "weight": self.weight,
             "W": self.W,
             "F": self.F,
-            "pull": None,
+            "linear": self.linear,
             "exponential": self.exponential,
         }
         return descend(
@@ -75,6 +76,8 @@ class Small:
         else:
             loss = self.weight @ (logsumexp(F, axis=1) - F[rows, self.y])
         ridge = 0.0 if self.codes is not None else ridge
+        if self.linear is not None:
+            loss -= (self.linear * self.W).sum()
         return float(loss + ridge / 2 * (self.W**2).sum() + price * self.size)
 
     def gradient(self):
@@ -91,10 +94,10 @@ class Small:
     def gap(self, theta, price=0.0, ridge=0.0):
         g = self.gradient()
         if self.codes is None:
-            g = g - ridge * self.W
+            g = g - ridge * self.W + (0.0 if self.linear is None else self.linear)
             largest = norms(g).max(initial=0.0)
         else:
-            g = (self.codes * g).sum(axis=1)
+            g = (self.codes * g).sum(axis=1) + (0.0 if self.linear is None else self.linear)
             largest = g.max(initial=0.0)
         return theta * max(largest, price) - float((self.W * g).sum())
 
@@ -213,6 +216,45 @@ def test_the_gap_is_that_of_the_formula(exponential, coded, ridge, price, sweeps
         made.run(np.inf, 0.1 + price, ridge, max_sweeps=sweeps)
         gap = made.run(np.inf, 0.1 + price, ridge, max_sweeps=0)
         assert gap == pytest.approx(made.gap(made.size, 0.1 + price, ridge), abs=1e-13)
+
+
+@both_losses
+@both_kinds
+@pytest.mark.parametrize("cost", COSTS[:3])
+def test_a_linear_part_of_the_loss(exponential, coded, cost):
+    """The objective falls, the gap is that of the formula, and with Newton steps it closes."""
+    theta, price, ridge = cost
+    ridge = 0.0 if coded else ridge
+    made = small(7, exponential, coded, n=60, used=0.4 * theta)
+    if coded:
+        made.codes[:, 0] = -made.codes[:, 1]  # a constant code does nothing to the loss
+        made.F = np.ascontiguousarray(made.scores.T)
+    made.linear = 0.05 * np.random.default_rng(8).normal(size=made.W.shape)
+    rows = LOSSES[NAMES[exponential]], made.y, made.weight, Budget(theta, price, ridge)
+    value = made.objective(price, ridge)
+    for _ in range(40):
+        made.run(theta, price, ridge)
+        assert_consistent(made, theta)
+        gap = made.run(theta, price, ridge, max_sweeps=0)
+        assert gap == pytest.approx(made.gap(theta, price, ridge), abs=1e-13)
+        w = newton_step(made.H, made.codes, made.W, *rows, made.linear)
+        if w is not None:
+            made.W = w
+            made.F = np.ascontiguousarray(made.scores.T)
+        value, last = made.objective(price, ridge), value
+        assert value <= last + 1e-13
+    assert made.gap(theta, price, ridge) <= 1e-7
+
+
+@both_losses
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_gradients_at_scores(exponential, n_threads):
+    made = small(9, exponential, False, n=40_000, used=2.0)
+    start = np.searchsorted(made.y, np.arange(4)).astype(np.int64)
+    arrays = made.H, start, made.weight, made.F, exponential
+    g = score_gradients(*arrays, n_threads)
+    np.testing.assert_allclose(g, made.gradient(), rtol=0, atol=1e-14)
+    np.testing.assert_array_equal(g, score_gradients(*arrays, 1))
 
 
 @both_losses
@@ -414,6 +456,7 @@ BAD = {
     "W short": {"W": np.zeros((5, 3))},
     "F turned": {"F": np.zeros((24, 3))},
     "F flat": {"F": np.zeros(72)},
+    "linear": {"linear": np.zeros((5, 3))},
     "codes without W": {"codes": np.ones((6, 3), np.int8)},
     "codes turned": {"codes": np.ones((3, 6), np.int8), "W": np.zeros(6)},
     "no rows": {

@@ -397,3 +397,27 @@ def test_prices_tell_the_weights_on_the_margins(seed):
         expected = Sums.of(u, rho)
         assert (wrong, right, neither, size, size) == expected
         assert wrong + right + neither == u.sum()
+
+
+@pytest.mark.parametrize("max_bins", [8, None])
+@pytest.mark.parametrize("several_blocks", [False, True])
+def test_margins_of_many_stumps_at_once(max_bins, several_blocks, monkeypatch):
+    """Every stump of the class, of both signs; with features that have cells in common."""
+    if several_blocks:
+        monkeypatch.setattr(blocks, "_BLOCK", 70)
+    rng, n, C = np.random.default_rng(0), 200, 3
+    X = np.column_stack([rng.normal(size=n), *(rng.integers(k, size=n) for k in (4, 2, 9))])
+    X[rng.random(X.shape) < 0.1] = np.nan
+    rows = rows_of(X, max_bins, y=np.arange(n) % C)
+    oracle, margin = StumpOracle(rows), Pairwise(C)
+    columns = [Column((oracle.stump(j, s),)) for j in range(len(oracle)) for s in (-1, 1)]
+    v = rng.normal(size=(len(columns), C))
+    z, least, error = oracle.margins(columns, v)
+    F = sum(H * a for H, a in zip(oracle.predictions(columns), v, strict=True))
+    expected = margin.apply(F, rows.y)
+    np.testing.assert_allclose(z, expected, rtol=0, atol=1e-12)
+    assert least == z.min()
+    assert error == pytest.approx(rows.weight @ margin.wrong(z, rows.y))
+    z, least, error = oracle.margins([], v[:0])
+    assert not z.any()
+    assert (least, error) == (0.0, pytest.approx(rows.weight @ (rows.y > 0)))

@@ -187,6 +187,14 @@ def pairwise_wrong(z: Array, y: Ints) -> list[bool]:
     return out
 
 
+def cell_scores(cells: Ints, first: Ints, used: Ints, table: Array) -> list[list[float]]:
+    """For every row the sum of the table rows of its cells, in the groups in use."""
+    return [
+        [math.fsum(table[first[g] + row[g], k] for g in used) for k in range(table.shape[1])]
+        for row in cells.astype(int)
+    ]
+
+
 def log_loss_weights(z: Array, weight: Array) -> tuple[Array, float]:
     """weight_i exp(-z_ik) / K, normalised, and the logarithm of the sum."""
     K = z.shape[1]

@@ -36,8 +36,7 @@ def newton_step(
 ) -> Vector | None:
     """Better coefficients, or None if the step does not lower the loss.
 
-    Coefficients are class vectors, or multiples of `codes`. Of the loss ``<linear, w>`` is taken
-    off.
+    Coefficients are class vectors, or multiples of `codes`. The loss is less ``<linear, w>``.
     """
     used = lengths(w) > 0
     if not used.any():

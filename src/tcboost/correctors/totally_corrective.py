@@ -117,7 +117,7 @@ class TotallyCorrective:
         return True
 
     def polish(self, gap: float = 0.0, draft: bool = False) -> bool:
-        """Solve the last master to the tolerance, or to a share of a gap; False if that was all."""
+        """Solve the last master to the tolerance, or to a share of a gap; False if it is."""
         if self._gap <= self._tol or self._left <= _MASTER_SHARE * max(self._tol, gap):
             return False
         self._gap = gap

@@ -149,43 +149,48 @@ class StumpOracle:
 
     def _predictions(self, h: Any) -> NDArray[np.int8]:
         """-1 or +1 for each row, as `Stump.predict` has them."""
-        g, signs = self._signs(h)
-        table = signs[:, None]
-        parts = self._rows.map(lambda b: table_rows(table, b.cells[:, g], b.n_threads))
-        return parts[0] if len(parts) == 1 else np.vstack(parts)
-
-    def _signs(self, h: Any) -> tuple[int, NDArray[np.int8]]:
-        """Its group, and -1 or +1 for each cell of that."""
         candidate, sign, groups = h.candidate, h.sign, self._rows.groups
         d = self._feature[candidate]
         bins = groups.bins(d)
         right = bins > self._cut[candidate]
         if self._missing_right[candidate]:
             right |= bins == MISSING
-        return int(groups.group[d]), 2 * sign * right.view(np.int8) - sign
+        table = (2 * sign * right.view(np.int8) - sign)[:, None]
+        parts = self._rows.map(
+            lambda b: table_rows(table, b.cells[:, groups.group[d]], b.n_threads)
+        )
+        return parts[0] if len(parts) == 1 else np.vstack(parts)
 
     def margins(self, columns: Sequence[Column], v: Vector) -> tuple[Vector, float, float]:
         """Pairwise margins of ``sum_j h_j(x) v_j``; the least, and the weight of wrong rows.
 
-        One table row a group of features, however many columns there are.
+        The stumps of a feature add up to one step function of it, and those of a group to one
+        table: a row costs a look-up a group, however many columns there are.
         """
-        rows, first, n_classes = self._rows, self._rows.groups.first, v.shape[1]
-        table, used = np.zeros((first[-1], n_classes + -n_classes % 4)), set()
-        for column, vector in zip(columns, v, strict=True):
-            g, signs = self._signs(column.hypotheses[0])
-            table[first[g] : first[g + 1], :n_classes] += signs[:, None] * vector
-            used.add(g)
-        groups = np.array(sorted(used), dtype=np.int64)
-        z, least, error = zip(
-            *rows.map(
-                lambda b, y, weight: cell_margins(
-                    b.cells, first, groups, table, y, weight, n_classes, b.n_threads
-                ),
-                rows.y,
-                rows.weight,
-            ),
-            strict=True,
-        )
+        rows, groups, n_classes = self._rows, self._rows.groups, v.shape[1]
+        pairs = np.array([c.candidates for c in columns], dtype=np.int64)
+        candidate, sign = pairs.reshape(-1, 2).T
+        v, feature, first = sign[:, None] * v, self._feature[candidate], groups.first
+        of_missing = np.where(self._missing_right[candidate], 1.0, -1.0)[:, None] * v
+        table = np.zeros((first[-1], n_classes + -n_classes % 4))
+        features = np.unique(feature)
+        for d in features.tolist():
+            mine, g = feature == d, groups.group[d]
+            steps = np.zeros((groups.offset[d + 1] - groups.offset[d] + 1, n_classes))
+            np.add.at(steps, self._cut[candidate[mine]] + 1, 2.0 * v[mine])
+            curve = np.cumsum(steps, axis=0) - v[mine].sum(axis=0)
+            curve[MISSING] = of_missing[mine].sum(axis=0)
+            table[first[g] : first[g + 1], :n_classes] += curve[groups.bins(d)]
+        used = np.unique(groups.group[features])
+
+        def of_block(
+            b: Block, y: NDArray[np.intp], weight: Vector
+        ) -> tuple[Vector, float, float]:
+            arrays = b.cells, first, used, table, y, weight
+            return cell_margins(*arrays, n_classes, b.n_threads)
+
+        parts = rows.map(of_block, rows.y, rows.weight)
+        z, least, error = zip(*parts, strict=True)
         return z[0] if len(z) == 1 else np.vstack(z), min(least), sum(error)
 
     def stump(self, candidate: int, sign: int) -> Stump:
