@@ -9,6 +9,7 @@
 #include <stdexcept>
 
 #include "archive.hpp"
+#include "cold.hpp"
 #include "descent.hpp"
 #include "histogram.hpp"
 #include "master.hpp"
@@ -372,6 +373,36 @@ tcboost::SmoothLoss as_loss(nb::object on_margins, bool centred) {
             centred};
 }
 
+// What solve() finds, without the GIL unless it calls Python.
+template <class Solve>
+nb::tuple as_tuple(bool calls_python, Solve solve) {
+    tcboost::Solution solution;
+    if (calls_python) {
+        solution = solve();
+    } else {
+        nb::gil_scoped_release release;
+        solution = solve();
+    }
+    tcboost::State& at = solution.at;
+    return nb::make_tuple(as_array(std::move(at.w)), as_array(std::move(at.z)),
+                          as_array(std::move(at.u)), at.r, at.loss, at.gap, solution.n_iter,
+                          solution.optimal);
+}
+
+template <class T>
+nb::tuple solve_cold(nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu> P, Reals s,
+                     nb::object on_margins, bool centred, double theta, Reals w, double tol,
+                     int max_iter, int n_threads) {
+    const std::size_t n = P.shape(0), q = P.shape(1);
+    if (n == 0 || q == 0 || s.shape(0) != n || w.shape(0) != q)
+        throw std::invalid_argument("s needs one number a row of P, and w one a column");
+    const tcboost::SmoothLoss loss = as_loss(on_margins, centred);
+    return as_tuple(!on_margins.is_none(), [&] {
+        return tcboost::solve_cold(P.data(), n, q, loss, s.data(), theta, w.data(), tol, max_iter,
+                                   n_threads);
+    });
+}
+
 // A restricted master; its columns are copied.
 template <class Column>
 class Master {
@@ -416,18 +447,9 @@ class Master {
     nb::tuple solve(double theta, Reals w, double tol, int max_iter, int n_threads) {
         if (w.shape(0) != master_.n_columns() || w.shape(0) == 0)
             throw std::invalid_argument("w needs one number a column, and there must be one");
-        tcboost::Vector start = as_vector(w);
-        tcboost::Solution solution;
-        if (on_margins_.is_none()) {
-            nb::gil_scoped_release release;
-            solution = master_.solve(theta, std::move(start), tol, max_iter, n_threads);
-        } else {
-            solution = master_.solve(theta, std::move(start), tol, max_iter, n_threads);
-        }
-        tcboost::State& at = solution.at;
-        return nb::make_tuple(as_array(std::move(at.w)), as_array(std::move(at.z)),
-                              as_array(std::move(at.u)), at.r, at.loss, at.gap, solution.n_iter,
-                              solution.optimal);
+        return as_tuple(!on_margins_.is_none(), [&] {
+            return master_.solve(theta, as_vector(w), tol, max_iter, n_threads);
+        });
     }
 
     nb::tuple state() {
@@ -455,9 +477,10 @@ double minimise_along(Reals s, nb::object on_margins, bool centred, Reals z, Rea
     if (s.shape(0) != z.shape(0) || s.shape(0) != zd.shape(0))
         throw std::invalid_argument("s, z and zd differ in their length");
     const tcboost::SmoothLoss loss = as_loss(on_margins, centred);
-    tcboost::Vector u(z.shape(0));
+    tcboost::Vector u(z.shape(0)), h;
     return tcboost::minimise_along(loss.on_margins(as_vector(s), 1), loss.centred, as_vector(z),
-                                   as_vector(zd), t_max, u);
+                                   as_vector(zd), t_max, u, h)
+        .t;
 }
 
 nb::object solve_simplex_qp(nb::ndarray<const double, nb::ndim<2>, nb::c_contig> H, Reals g,
@@ -570,6 +593,13 @@ NB_MODULE(_core, m) {
     master(tcboost::Dense<std::int8_t>{}, "Master8");
     master(tcboost::Dense<std::int16_t>{}, "Master16");
     master(tcboost::Dense<double>{}, "MasterFloat");
+    auto cold = [&m](auto solve) {
+        m.def("solve_cold", solve, nb::arg("P").noconvert(), nb::arg("s"),
+              nb::arg("on_margins").none(), nb::arg("centred"), nb::arg("theta"), nb::arg("w"),
+              nb::arg("tol"), nb::arg("max_iter"), nb::arg("n_threads"),
+              "The restricted master of a whole matrix; see cpp/cold.hpp.");
+    };
+    cold(&solve_cold<std::int8_t>), cold(&solve_cold<std::int16_t>), cold(&solve_cold<double>);
     m.def("minimise_along", &minimise_along, nb::arg("s"), nb::arg("on_margins").none(),
           nb::arg("centred"), nb::arg("z"), nb::arg("zd"), nb::arg("t_max"),
           "The t in (0, t_max] of least loss at z + t zd.");

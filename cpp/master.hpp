@@ -42,24 +42,29 @@ inline SmoothLoss exponential_loss() {
             true};
 }
 
+// Where a line search ends, and what was found there.
+struct Along {
+    double t, loss;
+    bool seen;  // u and h are those at t
+};
+
 // The t in (0, t_max] of least loss at z + t zd; 1 if `enough` slope is gone there, and the loss
 // is at the `most` what it was: a loss with kinks can rise while the slope falls, and steps that
-// may raise it can go round in circles.
+// may raise it can go round in circles. If it is `loose` any such t will do.
 //
-// By Newton's method on the slope, kept inside a bracket; u is room for the dual weights.
-inline double minimise_along(const Expand& expand, bool centred, const Vector& z,
-                             const Vector& zd, double t_max, Vector& u, double enough = 0.0,
-                             double most = 0.0) {
+// By Newton's method on the slope, kept inside a bracket; writes the dual weights u and h.
+inline Along minimise_along(const Expand& expand, bool centred, const Vector& z, const Vector& zd,
+                            double t_max, Vector& u, Vector& h, double enough = 0.0,
+                            double most = 0.0, bool loose = false) {
     const std::size_t n = z.size();
-    Vector h;
-    double low = 0.0, high = t_max, t = std::min(1.0, t_max);
+    double low = 0.0, high = t_max, t = std::min(1.0, t_max), loss = 0.0;
     for (int i = 0; i < 100; ++i) {
         for (std::size_t k = 0; k < n; ++k) u[k] = z[k] + t * zd[k];
-        const double loss = expand(u, h);
+        loss = expand(u, h);
         const double descent = inner(u.data(), zd.data(), n);
-        const bool done =
-            (t == 1.0 && std::fabs(descent) <= enough && loss <= most) || (t == t_max && descent >= 0);
-        if (done || descent == 0.0) break;
+        const bool done = ((loose || t == 1.0) && std::fabs(descent) <= enough && loss <= most) ||
+                          (t == t_max && descent >= 0);
+        if (done || descent == 0.0) return {t, loss, true};
         (descent >= 0 ? low : high) = t;
         const double centre = centred ? descent : 0.0;
         const double curvature =
@@ -67,13 +72,14 @@ inline double minimise_along(const Expand& expand, bool centred, const Vector& z
         const double newton =
             curvature > 0 ? t + descent / curvature
                           : std::copysign(std::numeric_limits<double>::infinity(), descent);
-        if (std::fabs(newton - t) <= 1e-10 * t || high - low <= 1e-13 * high) break;
+        if (std::fabs(newton - t) <= 1e-10 * t || high - low <= 1e-13 * high)
+            return {t, loss, true};
         if (newton >= high && high == t_max)
             t = t_max;
         else
             t = low < newton && newton < high ? newton : (low + high) / 2;
     }
-    return t;
+    return {t, loss, false};
 }
 
 // Everything that follows from w. What is as long as the margins is shared by copies.
@@ -128,6 +134,7 @@ struct Solution {
 template <class Column>
 class Model {
    public:
+    explicit Model(bool growing) : growing_(growing) {}
     bool formed() const { return !cols_.empty(); }
     std::size_t size() const { return cols_.size(); }
     bool has(std::size_t j) const { return j < place_.size() && place_[j] != kNone; }
@@ -151,18 +158,23 @@ class Model {
             used[j] = columns[cols_[j]], place_[cols_[j]] = j;
             if (centred) centre_[j] = g[cols_[j]];
         }
-        reserve(q);
-        if (narrow)
+        reserve(q, growing_ ? 2 * q : columns.size());
+        bool formed = false;
+        if constexpr (std::is_same_v<Column, Dense<std::int8_t>>)
+            formed = narrow && !growing_ &&
+                     rounded_.form(h, used.data(), q, centred, H_.data(), stride_, n_threads);
+        if (!formed && narrow)
             Gram<float>(h.data(), h.size(), kLeast)
                 .form(used.data(), centre_.data(), q, H_.data(), stride_, n_threads);
-        else
+        else if (!formed)
             Gram<double>(h.data(), h.size(), kLeast)
                 .form(used.data(), centre_.data(), q, H_.data(), stride_, n_threads);
         double largest = 0.0;
         for (std::size_t j = 0; j < q; ++j) largest = std::max(largest, H_[j * stride_ + j]);
         scale_ = std::max(1e-6 * largest, scale);
         for (std::size_t j = 0; j < q; ++j) {
-            for (std::size_t k = 0; k < j; ++k) H_[j * stride_ + k] = H_[k * stride_ + j];
+            for (std::size_t k = 0; !formed && k < j; ++k)
+                H_[j * stride_ + k] = H_[k * stride_ + j];
             H_[j * stride_ + j] += ridge * std::max(H_[j * stride_ + j], scale_);
         }
         free_.clear();
@@ -172,7 +184,7 @@ class Model {
     void extend(const std::vector<const Column*>& columns, std::size_t col, bool in_integers,
                 int n_threads, Vector& weighted) {
         const std::size_t q = size(), n = h_->size();
-        reserve(q + 1);
+        reserve(q + 1, 2 * q);
         place_.resize(columns.size(), kNone);
         place_[col] = q;
         cols_.push_back(col);
@@ -202,7 +214,8 @@ class Model {
         const std::size_t q = size();
         Vector slopes(q), start(q), step;
         for (std::size_t j = 0; j < q; ++j) slopes[j] = g[cols_[j]], start[j] = w[cols_[j]];
-        if (!solve_simplex_qp(H_.data(), stride_, slopes, theta, start, free_, step)) {
+        if (!solve_simplex_qp(H_.data(), stride_, slopes, theta, start, free_, step,
+                              growing_ ? 1.0 : kTogether)) {
             forget();
             return false;
         }
@@ -219,10 +232,12 @@ class Model {
    private:
     static constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
     static constexpr double kLeast = 1e-20;  // what has a lower h is lost in rounding
+    static constexpr double kTogether = 0.5;  // columns enter with the best at this share of it
 
-    void reserve(std::size_t q) {
+    // Room for q columns, and for some of those that may follow.
+    void reserve(std::size_t q, std::size_t most) {
         if (q <= stride_) return;
-        const std::size_t stride = (q + q / 2 + 15) / 16 * 16;
+        const std::size_t stride = (std::max(q, std::min(q + q / 2, most)) + 15) / 16 * 16;
         Vector grown(stride * stride);
         for (std::size_t j = 0; j < std::min(stride_, q); ++j)
             std::copy(H_.begin() + static_cast<std::ptrdiff_t>(j * stride_),
@@ -238,6 +253,8 @@ class Model {
     bool centred_ = false;
     double ridge_ = 0.0, scale_ = 0.0;
     Cholesky free_;
+    RoundedGram rounded_;  // of a master that does not grow
+    bool growing_;
 };
 
 // A restricted master whose columns may grow; it keeps its model from one solve to the next.
@@ -251,7 +268,8 @@ class Master {
           expand_(std::move(expand)),
           centred_(centred),
           growing_(growing),
-          rounding_(centred ? 1e-11 : 1e-16) {}
+          rounding_(centred ? 1e-11 : 1e-16),
+          model_(growing) {}
 
     void add(Column column) {
         owned_.push_back(std::make_shared<const Column>(std::move(column)));
@@ -308,6 +326,8 @@ class Master {
     static constexpr double kSlope = 0.3;   // a full step may leave this share of the slope
     static constexpr double kNarrowRidge = 3e-7;  // above the rounding of a float32 Hessian
     static constexpr double kServed = 0.1, kGrowingServed = 0.5;
+    static constexpr double kClose = 0.1;  // the gap below which Newton's method is quadratic
+    static constexpr int kShort = 3;       // steps of less than half that one budget may take
     static constexpr std::size_t kExtend = 16;
     static constexpr std::size_t kFew = 60, kShare = 1;  // new columns: so many, or that part
     static constexpr int kStalled = 12;  // steps without a better gap: precision is exhausted
@@ -361,7 +381,7 @@ class Master {
         set_gap(state, theta);
         State best = state;
         const int most_steps = growing_ ? kRebuild : 0;
-        int stalled = 0, undone = 0;
+        int stalled = 0, undone = 0, n_short = 0;
         double ridge = 1e-11;
         Vector d;
         for (;;) {
@@ -387,8 +407,14 @@ class Master {
             double step;
             State next = line_search(state, d, theta, step);
             // A model that served well may serve again: a step without a Hessian takes a fifth.
-            const double served = growing_ ? kGrowingServed : kServed;
-            if (!(step == 1.0 && next.gap <= served * state.gap)) model_.forget();
+            const double share = growing_ ? kGrowingServed : kServed;
+            const bool served = step == 1.0 && next.gap <= share * state.gap;
+            if (!served) model_.forget();
+            // What was rounded matters where a fresh model does not serve close to the optimum, or
+            // goes too far again and again.
+            if (!growing_ && fresh && !served &&
+                (state.gap < kClose || (step < 0.5 && ++n_short > kShort)))
+                narrow_ = false;
             if (!fresh) {
                 // What a model of the past achieves says nothing about rounding.
             } else if (step > 1.25) {  // the ridge, not the curvature, held the step back
@@ -425,14 +451,14 @@ class Master {
         state.w = w;
         state.z = combine_columns(w);
         state.n_steps = 0;
-        finish(state, theta);
+        weigh(state);
+        finish(state, theta, growing_);
         return state;
     }
 
-    void finish(State& state, double theta) const {
-        weigh(state);
+    void finish(State& state, double theta, bool in_integers) const {
         state.g.resize(columns_.size());
-        column_inners(columns_, *state.u, growing_, n_threads_, state.g.data());
+        column_inners(columns_, *state.u, in_integers, n_threads_, state.g.data());
         set_gap(state, theta);
     }
 
@@ -523,8 +549,10 @@ class Master {
         Vector& zd = *moved;
         const double rounding = rounding_ * std::max(1.0, std::fabs(state.loss));
         const double enough = std::max(kSlope * inner(state.u->data(), zd.data(), n_), rounding);
-        t = minimise_along(expand_, centred_, *state.z, zd, t_max, *rooms_.take(n_), enough,
-                           state.loss + rounding);
+        auto u = rooms_.take(n_), h = std::make_shared<Vector>();
+        const Along found = minimise_along(expand_, centred_, *state.z, zd, t_max, *u, *h, enough,
+                                           state.loss + rounding, !growing_);
+        t = found.t;
         State next;
         next.w.resize(d.size());
         total = 0.0;
@@ -540,7 +568,13 @@ class Master {
         for (double margin : zd) longest = std::max(longest, std::fabs(margin));
         if (longest > kLong) return state_at(next.w, theta);  // where rounding shows at once
         next.n_steps = state.n_steps + 1;
-        finish(next, theta);
+        // What the line search saw is not computed again: an eighth of the time of 500 rows. A
+        // growing master is as exact as ever.
+        if (found.seen && (scale == 1.0 || (!growing_ && scale > 1.0 - 1e-14)))
+            next.u = u, next.h = h->empty() ? u : h, next.loss = found.loss;
+        else
+            weigh(next);
+        finish(next, theta, true);
         return next;
     }
 

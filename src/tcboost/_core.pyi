@@ -176,6 +176,19 @@ class Master8(_Master):
 class Master16(Master8): ...
 class MasterFloat(Master8): ...
 
+def solve_cold(
+    P: NDArray[Any],
+    s: NDArray[np.float64],
+    on_margins: Callable[[NDArray[np.float64]], Any] | None,
+    centred: bool,
+    theta: float,
+    w: NDArray[np.float64],
+    tol: float,
+    max_iter: int,
+    n_threads: int,
+) -> tuple[Any, ...]:
+    """The restricted master of a whole matrix; see cpp/cold.hpp."""
+
 def minimise_along(
     s: NDArray[np.float64],
     on_margins: Callable[[NDArray[np.float64]], Any] | None,

@@ -38,7 +38,8 @@ def assert_certified(P, theta, solution, s=None):
     assert u.min() >= 0
     assert abs(u.sum() - 1) <= 1e-12
     assert not u[s == 0].any()
-    r = max(0.0, (u @ P).max())
+    # Pairwise sums: the rounding of u @ P, of many equal terms, reaches 1e-14.
+    r = max(0.0, (np.ascontiguousarray(P.T) * u).sum(axis=1).max())
     primal = logsumexp(-P @ w, b=s)
     dual = -r * theta - rel_entr(u, s).sum()
     rounding = 1e-13 * (1 + np.abs(P).max() * theta)
@@ -207,6 +208,24 @@ def test_equal_rows_and_columns_are_taken_together_rightly():
     w0 = rng.random(P.shape[1])
     for start in (None, w0):
         assert_solved(P, 4.0, solve_master(P, 4.0, w0=start, sample_weight=s), s)
+
+
+def test_u_of_equal_rows_is_shared_by_their_weights():
+    """A row of weight zero has none, also where its equals have some."""
+    P = np.array([[1, -1], [1, -1], [-1, 1], [1, -1], [1, 1], [1, 1]], dtype=np.int8)
+    s = np.array([1.0, 2.0, 1.5, 0.0, 0.0, 0.0])
+    solution = solve_master(P, 0.3, sample_weight=s)
+    assert_solved(P, 0.3, solution, s)
+    assert solution.u[1] == pytest.approx(2 * solution.u[0], rel=1e-15)
+
+
+@pytest.mark.parametrize("largest", [1, 2, 16, 17, 127, 128])
+def test_numbers_of_any_size_are_solved(largest):
+    """The Hessian of small integers is rounded, unless what they leave out matters."""
+    rng = np.random.default_rng(largest)
+    P = rng.integers(-largest, largest, (700, 90), endpoint=True)
+    for theta in (1 / largest, 30 / largest, 3000 / largest):
+        assert_solved(P, theta, solve_master(P, theta))
 
 
 @pytest.mark.parametrize("kind", [np.int8, np.int16, np.float64])

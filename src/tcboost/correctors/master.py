@@ -11,13 +11,15 @@ Newton's method in the native core, ``cpp/master.hpp``. Any other smooth loss of
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .. import _core
 from .._core import Master8, Master16, MasterFloat, MasterTabled
 from ..losses import SMOOTH, Exponential, SmoothLoss
 from ..rows.blocks import effective_n_jobs
@@ -143,8 +145,7 @@ class Master:
         n_threads: int = 1,
         width: int = 1,
     ) -> None:
-        on_margins = None if type(loss) is Exponential else loss.on_margins
-        self._arguments = s, width, on_margins, loss.centred, growing
+        self._arguments = s, width, _on_margins(loss), loss.centred, growing
         self._native: Any = None
         self._n_threads = n_threads  # changes no bit
 
@@ -165,46 +166,53 @@ class Master:
 
     def solve(self, theta: float, w: Vector, tol: float) -> tuple[MasterSolution, Vector]:
         """The solution from `w`, and its margins ``P w``."""
-        # Double precision does not resolve the gap of a large budget any further.
-        tol = max(tol, 1e-9 * theta) if theta > 1000 else tol
-        *numbers, n_iter, optimal = self._native.solve(
-            theta, w, tol, _MAX_ITER, self._n_threads
-        )
-        w, z, u, r, value, gap = numbers
-        status = "optimal" if optimal else "max_iter" if n_iter >= _MAX_ITER else "precision"
-        return MasterSolution(w, u, r, value, gap, n_iter, status), z
+        found = self._native.solve(theta, w, _resolved(tol, theta), _MAX_ITER, self._n_threads)
+        return _solution(*found)
 
 
 def solve_cold(
     P: NDArray[Any], s: Vector, loss: SmoothLoss, theta: float, w: Vector, tol: float
 ) -> MasterSolution:
-    """The master of a whole matrix of columns, for any smooth loss, from `w`.
-
-    Equal columns are taken together; the first of them gets the coefficient. Of the frozen
-    masters up to 63 % of the columns go, and with them 86 % of the Hessian.
-    """
-    P = _by_columns(P)
-    first: dict[bytes, int] = {}
-    equal = [first.setdefault(column.tobytes(), len(first)) for column in P.T]
-    master = Master(s, loss, growing=False, n_threads=effective_n_jobs(None))
-    if len(first) == len(equal):
-        master.add(P)
-        return master.solve(theta, w, tol)[0]
-    kept = np.unique(equal, return_index=True)[1]
-    master.add(np.asfortranarray(P[:, kept]))
-    solution, _ = master.solve(theta, np.bincount(equal, w).astype(float), tol)
-    w = np.zeros(len(equal))
-    w[kept] = solution.w
-    return replace(solution, w=w)
+    """The master of a whole matrix of columns, for any smooth loss, from `w`."""
+    found = _core.solve_cold(
+        _smallest(P),
+        s,
+        _on_margins(loss),
+        loss.centred,
+        theta,
+        w,
+        _resolved(tol, theta),
+        _MAX_ITER,
+        effective_n_jobs(None),
+    )
+    return _solution(*found)[0]
 
 
-def _by_columns(P: NDArray[Any]) -> NDArray[Any]:
-    """In the smallest type of the native core that holds the numbers."""
-    if P.dtype.kind == "f":
-        return np.asfortranarray(P, dtype=np.float64)
-    largest = 1 if P.dtype == np.int8 else max(abs(int(P.min())), abs(int(P.max())))
+def _on_margins(loss: SmoothLoss) -> Callable[[Vector], Any] | None:
+    """What the native core calls back; it knows the exponential loss itself."""
+    return None if type(loss) is Exponential else loss.on_margins
+
+
+def _resolved(tol: float, theta: float) -> float:
+    """Double precision does not resolve the gap of a large budget any further."""
+    return max(tol, 1e-9 * theta) if theta > 1000 else tol
+
+
+def _solution(
+    w: Vector, z: Vector, u: Vector, r: float, loss: float, gap: float, n_iter: int, met: bool
+) -> tuple[MasterSolution, Vector]:
+    status = "optimal" if met else "max_iter" if n_iter >= _MAX_ITER else "precision"
+    return MasterSolution(w, u, r, loss, gap, n_iter, status), z
+
+
+def _smallest(P: NDArray[Any]) -> NDArray[Any]:
+    """By rows, in the smallest type of the native core that holds the numbers."""
+    largest = 1 if P.dtype == np.int8 else max(abs(float(P.min())), abs(float(P.max())))
     kind = np.int8 if largest < 128 else np.int16 if largest < 32768 else np.float64
-    return np.asfortranarray(P, dtype=kind)
+    small = np.ascontiguousarray(P, dtype=kind)
+    if P.dtype.kind == "f" and not np.array_equal(small, P):
+        small = np.ascontiguousarray(P, dtype=np.float64)
+    return small
 
 
 def _real_array(name: str, values: ArrayLike) -> NDArray[Any]:
