@@ -242,6 +242,37 @@ def test_masters_between_rounds_may_leave_a_gap_and_the_last_does_not(margin):
     assert abs(loose.certificate.primal - exact.certificate.primal) <= 5e-3
 
 
+def test_a_paced_run_grows_into_its_budget_and_ends_with_all_of_it():
+    """Two columns a round from SMALL on; certified for theta, as low as exact rounds."""
+    rows, margin = problem(81, 3, n=120), Codeword(ecoc(3))
+    options = {"theta": 30.0, "tol": 1e-6}
+    paced = run(rows, FixedCode, margin, 100, round_tol=0.01, paced=True, **options)
+    exact = run(rows, FixedCode, margin, 100, **options)
+    sizes = np.array([len(w) for w in paced.history.weights])
+    used = np.array([w.sum() for w in paced.history.weights])
+    assert sizes[-1] == len(paced.columns) <= 100
+    assert (np.diff(sizes)[:SMALL] == 1).all()
+    assert (np.diff(sizes)[SMALL:-1] == 2).any()
+    assert (used[:5] < 3.0).all()
+    assert used.max() <= 30.0 * (1 + 1e-12)
+    assert used[-1] == pytest.approx(30.0)
+    assert paced.certificate.theta == 30.0
+    assert restricted_gaps(paced)[-1] <= 1e-7 or paced.certificate.gap <= 1e-6
+    assert paced.certificate.primal >= exact.certificate.dual - 1e-9
+    assert paced.certificate.primal <= exact.certificate.primal + 5e-3
+
+
+def test_a_run_too_short_for_its_budget_is_not_paced():
+    rows, margin = problem(81, 3, n=120), Codeword(ecoc(3))
+    options = {"theta": 30.0, "tol": 1e-6}
+    short, exact = (
+        run(rows, FixedCode, margin, 30, round_tol=left, paced=left > 0, **options)
+        for left in (0.01, 0.0)
+    )
+    assert_array_equal(short.w, exact.w)
+    assert short.history.arrays()["loss"].tolist() == exact.history.arrays()["loss"].tolist()
+
+
 def restricted_gaps(fit):
     """Of the master of every round: what its columns could still gain."""
     history, theta = fit.history.arrays(), fit.corrector.theta

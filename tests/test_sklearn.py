@@ -13,7 +13,7 @@ from scipy.special import expit, rel_entr, softmax
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.datasets import load_iris, load_wine
+from sklearn.datasets import load_digits, load_iris, load_wine
 from sklearn.exceptions import UnsetMetadataPassedError
 from sklearn.metrics import log_loss
 from sklearn.model_selection import GridSearchCV
@@ -403,6 +403,20 @@ def test_going_on_is_as_one_fit(model):
     assert_same_fit(model, alone, X)
     assert_same_fit(again, alone, X)
     assert not hasattr(alone, "_run")
+
+
+@pytest.mark.parametrize("theta", [4.0, 30.0])
+@pytest.mark.parametrize("steps", [(20, 50, 90), (60, 61, 90), (89, 90), (45, 46, 47, 48)])
+def test_going_on_with_a_paced_run_is_as_one_fit(steps, theta):
+    """How the budget grows depends on the rounds to come; two columns a round may not fit."""
+    X, y = load_digits(return_X_y=True)
+    X, y = X[:300], y[:300]
+    model = MultiBoostMO("ovr", theta, warm_start=True)
+    for max_iter in steps:
+        model.set_params(max_iter=max_iter).fit(X, y)
+    alone = clone(model).set_params(warm_start=False).fit(X, y)
+    assert alone.n_iter_ == steps[-1]
+    assert_same_fit(model, alone, X)
 
 
 def test_a_run_that_has_ended_stays_as_it_is():

@@ -202,9 +202,9 @@ class Run:
         columns, history = self.columns, self.history
         watched, stop = len(history.edges), False
         while True:
-            room = max_iter - len(columns)
+            room = corrector.room = max_iter - len(columns)
             batch = max(corrector.batch(), len(columns) // 3 if draft else 1)
-            if room < batch and pause and self.paused is None:
+            if room < max(batch, corrector.lead) and pause and self.paused is None:
                 shared = (task, *vars(task).values(), *columns)
                 self.paused = deepcopy(self, {id(thing): thing for thing in shared})
             dual, g, priced = self._price(min(room, batch), bool(draft))

@@ -48,8 +48,9 @@ class Wanted:
     Their edges must be above `floor`. An edge that is better by no more than `slack` is no
     better: the constant hypothesis is taken instead, if it has a code of its own. Rows that
     weigh next to nothing would otherwise choose a feature, and so decide for all new rows like
-    them. Free class vectors are wanted for hypotheses that are not among the `taken` columns,
-    `limit` of them at the most. An `intercept` comes before all others.
+    them. Columns with free class vectors, or with a hypothesis for every bit, are wanted up to
+    a `limit`; the former for hypotheses that are not among the `taken` columns. An `intercept`
+    comes before all others.
     """
 
     floor: float
@@ -121,7 +122,10 @@ class FixedCode(_Coded):
             found = [max(pair, key=lambda one: one[1]) for pair in pairs]
         hypotheses, edges = zip(*found, strict=True)
         edge = float(sum(edges))
-        columns = (Column(hypotheses),) if edge > wanted.floor else ()
+        columns: tuple[Column, ...] = (Column(hypotheses),) if edge > wanted.floor else ()
+        if columns and wanted.limit > 1 and self._exact:  # more: on other features, bit by bit
+            others = [zip(*found, strict=True) for found in prices.next_best(wanted.limit)]
+            columns += tuple(Column(hs) for hs, edges in others if sum(edges) > wanted.floor)
         return Priced(columns, edge, np.array([edge if self._exact else np.inf]))
 
     def measure(self, A: Vector) -> Vector:

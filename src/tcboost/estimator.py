@@ -342,7 +342,8 @@ class BoostingClassifier(CallbackSupportMixin, FittedClassifier):
         elif isinstance(task.loss, SmoothLoss):
             corrector = TotallyCorrective(
                 *(margin, y, weight, budget.theta, tol, task.loss, rows.n_threads),
-                round_tol=self.round_tol,
+                round_tol=self.round_tol if task.oracle.exact else 0.0,  # else no gap is known
+                paced=isinstance(task.chooser, FixedCode),
             )
         else:
             corrector = LinearProgram(margin, y, weight, budget.theta, tol)

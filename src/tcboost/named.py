@@ -230,8 +230,11 @@ class MultiBoostMO(BoostingClassifier):
     round_tol : float, default=0.03
         How far the coefficients of a round may be from the best ones of its columns, in
         log-loss and at the most a tenth of the gap. The last ones are solved to `tol`, and so
-        are those of up to 32 columns. With 0 all of them are, as Algorithm 3 has it, and with
-        other weak learners than stumps, whose gap is not known.
+        are those of up to 32 columns. Unless rounds are few for the budget, a round also has a
+        part of theta only, which grows to all of it, and from 32 columns on adds two at once:
+        `n_iter_` and `max_iter` count columns, `history_` has an entry a round. With 0 nothing
+        of this is so, as Algorithm 3 has it, nor with other weak learners than stumps, whose
+        gap is not known.
     random_state : int, RandomState instance or None, default=None
         Passed on to a weak learner that is random; stumps are not.
 
@@ -316,7 +319,8 @@ class MultiBoostECC(BoostingClassifier):
         How far the coefficients of a round may be from the best ones of its columns, in
         log-loss and at the most a tenth of the gap. The last ones are solved to `tol`, and so
         are those of up to 32 columns. With 0 all of them are, as Algorithm 3 has it, and with
-        other weak learners than stumps, whose gap is not known.
+        other weak learners than stumps, whose gap is not known. With a coding matrix there is
+        more to it: see `MultiBoostMO`.
     random_state : int, RandomState instance or None, default=None
         Seed of the code draws.
 

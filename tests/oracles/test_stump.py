@@ -142,6 +142,29 @@ def assert_best(rows, V, prices):
     )
 
 
+@pytest.mark.parametrize("missing", [0.0, 0.3])
+@pytest.mark.parametrize("seed", range(4))
+def test_next_best_stumps_are_those_of_other_features(seed, missing):
+    """In order of the best edge of each feature, the constant being one of its own."""
+    rows = random_rows(seed, missing=missing)
+    V = random_V(seed, len(rows), 3)
+    prices = StumpOracle(rows).price(rows, V)
+    n = rows.X.shape[1] + 1
+    found = [prices.best(None), *prices.next_best(n + 5)]
+    assert len(prices.next_best(2)) == 1
+    for k, v in enumerate(V.T):
+        alone = [abs(int(v.sum()))]
+        for d in range(n - 1):
+            every = np.arange(len(rows))
+            part = LocalRows(rows.X[:, [d]], rows.y, rows.weight, None, 1, chosen=every)
+            of_one = StumpOracle(part).price(part, v[:, None])
+            alone.append(of_one.best_of_features(np.abs, 1)[0, 0])
+        edges = [row[k][1] for row in found]
+        assert edges == sorted((e for e in alone if e >= 0), reverse=True)
+        for h, edge in (row[k] for row in found):
+            assert edge == kernels.edge(h.predict(rows.X), v)
+
+
 @pytest.mark.parametrize("missing", [0.1, 0.5, 0.9])
 @pytest.mark.parametrize("seed", range(4))
 def test_missing_values_take_the_better_side(seed, missing):

@@ -45,6 +45,7 @@ class BallCorrective:
 
     dual: DualWeights | None = None
     seen: Seen | None = None
+    room = lead = 0
 
     def __init__(
         self,

@@ -91,10 +91,15 @@ class Corrector(Protocol):
     """
 
     w: Vector
+    room: int  # for more columns: the loop tells
 
     @property
     def seen(self) -> Seen | None:
         """What was met when the margins last changed, where they were all looked at."""
+
+    @property
+    def lead(self) -> int:
+        """With room for fewer columns than these, a round depends on how many they are."""
 
     @property
     def z(self) -> Vector:

@@ -30,6 +30,7 @@ class StageWise:
     """
 
     dual: DualWeights | None = None
+    room = lead = 0
 
     def __init__(
         self,

@@ -215,7 +215,22 @@ class StumpPrices(Prices):
     def best(self, W: NDArray[Any] | None) -> list[tuple[Stump, float]]:
         """The best stump for each column; the first candidate on a tie."""
         A = self._A if W is None else self._A @ W.astype(np.int64)
-        chosen = np.abs(A).argmax(axis=0)
+        return self._found(A, np.abs(A).argmax(axis=0))
+
+    def next_best(self, n: int) -> list[list[tuple[Stump, float]]]:
+        """The best stumps of the second feature for each column, and so on to the n-th."""
+        sizes, starts = np.abs(self._A), self._oracle.starts
+        order = (-np.maximum.reduceat(sizes, starts[:-1])).argsort(axis=0, kind="stable")
+        chosen = [
+            [starts[d] + sizes[starts[d] : starts[d + 1], k].argmax() for k, d in enumerate(ds)]
+            for ds in order[1:n]
+        ]
+        return [self._found(self._A, np.array(c)) for c in chosen]
+
+    def _found(
+        self, A: NDArray[np.int64], chosen: NDArray[np.intp]
+    ) -> list[tuple[Stump, float]]:
+        """A chosen candidate for each column, and its edge."""
         edges = A[chosen, np.arange(A.shape[1])]
         return [
             (self._oracle.stump(int(j), 1 if e >= 0 else -1), float(abs(e)))
