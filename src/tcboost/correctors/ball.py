@@ -37,7 +37,7 @@ _SWEEPS, _DRAFT_SWEEPS, _POLISH = 2, 6, 50
 _BATCH, _BATCH_OF_MANY, _NEAR = 8, 4, 2.0
 # More rows are many: with 20,000 of covertype a sample takes half the time, with 50,000 a
 # quarter. Then the rows of a sample, at the least, and for each column.
-_MANY, _SAMPLE, _A_COLUMN = 1 << 15, 1 << 12, 32
+_MANY, _SAMPLE, _A_COLUMN = 1 << 15, 1 << 12, 16
 
 
 class BallCorrective:
