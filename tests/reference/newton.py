@@ -1,7 +1,7 @@
 """Twin of ``cpp/master.hpp`` and ``cpp/simplex_qp.hpp``: the same method in NumPy.
 
-Without equal rows and columns taken together, with every Hessian in float64, exact line searches,
-and a fresh factor for every system.
+Without equal rows and columns taken together, with every Hessian in float64, exact line
+searches, and a fresh factor for every system.
 """
 
 from __future__ import annotations
