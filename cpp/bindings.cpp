@@ -1,12 +1,23 @@
 // The only file that knows Python: shapes are checked here, the work is done without the GIL.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/array.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <optional>
 #include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+#if defined(__linux__)
+#include <link.h>
+#endif
 
 #include "archive.hpp"
 #include "cold.hpp"
@@ -14,6 +25,7 @@
 #include "histogram.hpp"
 #include "master.hpp"
 #include "products.hpp"
+#include "stumps.hpp"
 #include "tables.hpp"
 #include "weights.hpp"
 
@@ -97,9 +109,10 @@ tcboost::ScoredRows scored_rows(Signs H, Offsets start, Reals weight, Changed F,
     return {n, n_classes, start.data(), weight.data(), exponential, n_threads};
 }
 
-double descend(Signs H, std::optional<Codes> codes, Offsets start, Reals weight, Changed W,
-               Changed F, std::optional<Changed> linear, double theta, double price, double ridge,
-               double free_ridge, double tol, int max_sweeps, bool exponential, int n_threads) {
+std::array<double, 4> descend(Signs H, std::optional<Codes> codes, Offsets start, Reals weight,
+                              Changed W, Changed F, std::optional<Changed> linear, double theta,
+                              double price, double ridge, double free_ridge, double tol,
+                              int max_sweeps, bool exponential, int n_threads) {
     const auto rows = scored_rows(H, start, weight, F, exponential, n_threads);
     const std::size_t t = H.shape(1), n_classes = rows.n_classes;
     if (W.ndim() != (codes ? 1 : 2) || W.shape(0) != t || (!codes && W.shape(1) != n_classes))
@@ -134,6 +147,28 @@ Scores score_gradients(Signs H, Offsets start, Reals weight, Changed F, bool exp
         tcboost::score_gradients(rows, H.data(), t, F.data(), out);
     }
     return Scores(out, {t, rows.n_classes}, owner);
+}
+
+// A NumPy array that owns what was in the vector.
+template <class Number>
+nb::object as_array(std::vector<Number> values) {
+    auto* owned = new std::vector<Number>(std::move(values));
+    nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<Number>*>(p); });
+    return nb::cast(nb::ndarray<nb::numpy, Number, nb::ndim<1>>(owned->data(), {owned->size()},
+                                                                owner));
+}
+
+nb::tuple stump_tables(const std::vector<std::int64_t>& feature,
+                       const std::vector<double>& threshold,
+                       const std::vector<std::int64_t>& sign,
+                       const std::vector<bool>& missing_right, Weights v) {
+    const std::size_t t = feature.size();
+    if (threshold.size() != t || sign.size() != t || missing_right.size() != t || v.shape(0) != t)
+        throw std::invalid_argument("a stump has a feature, a threshold, a sign, a side and a v");
+    auto held = tcboost::stump_tables(feature, threshold, sign, missing_right, v.data(),
+                                      v.shape(1));
+    return nb::make_tuple(as_array(std::move(held.feature)), as_array(std::move(held.start)),
+                          as_array(std::move(held.cuts)), as_array(std::move(held.table)));
 }
 
 using Features = nb::ndarray<const double, nb::ndim<2>, nb::device::cpu>;
@@ -239,16 +274,48 @@ nb::tuple multiply_and_sum(Changed E, Margins factors, Codes signs, Reals weight
 using Margin8 = nb::ndarray<nb::numpy, std::int8_t, nb::ndim<2>>;
 
 template <class Bin>
-Margin8 table_rows(Codes table, nb::ndarray<const Bin, nb::ndim<1>, nb::c_contig> cells,
-                   int n_threads) {
-    const std::size_t n = cells.shape(0), width = table.shape(1);
-    auto* out = new std::int8_t[n * width];
+Margin8 stump_signs(nb::ndarray<const Bin, nb::ndim<1>, nb::c_contig> cells, Places bins,
+                    std::int64_t cut, bool missing_right, int sign, int n_threads) {
+    const std::size_t n = cells.shape(0);
+    auto* out = new std::int8_t[n];
     nb::capsule owner(out, [](void* p) noexcept { delete[] static_cast<std::int8_t*>(p); });
     {
         nb::gil_scoped_release release;
-        tcboost::table_rows(table.data(), cells.data(), n, width, n_threads, out);
+        tcboost::stump_signs(cells.data(), n, bins.data(), bins.shape(0), cut, missing_right, sign,
+                             n_threads, out);
     }
-    return Margin8(out, {n, width}, owner);
+    return Margin8(out, {n, 1}, owner);
+}
+
+Sums stump_edges(Weights sums, Offsets left, Offsets missing, Offsets total) {
+    const std::size_t n = left.shape(0), width = sums.shape(1);
+    if (missing.shape(0) != n || total.shape(0) != width)
+        throw std::invalid_argument("left and missing, or sums and total, differ in their shapes");
+    const auto no_row = [&](std::int64_t row) { return row >= std::int64_t(sums.shape(0)); };
+    if (std::any_of(left.data(), left.data() + n, no_row) ||
+        std::any_of(missing.data(), missing.data() + n, no_row))
+        throw std::invalid_argument("there is no such row of sums");
+    auto* A = new std::int64_t[n * width];
+    nb::capsule owner(A, [](void* p) noexcept { delete[] static_cast<std::int64_t*>(p); });
+    tcboost::stump_edges(sums.data(), width, left.data(), missing.data(), n, total.data(), A);
+    return Sums(A, {n, width}, owner);
+}
+
+nb::tuple longest(Weights A, const std::vector<std::int64_t>& taken, Offsets starts,
+                  std::size_t limit) {
+    const std::size_t n = A.shape(0);
+    if (starts.size() < 2 || starts(0) != 0 || std::size_t(starts(starts.size() - 1)) != n ||
+        !std::is_sorted(starts.data(), starts.data() + starts.size()))
+        throw std::invalid_argument("starts must ascend from zero to the number of rows");
+    std::vector<bool> out_of_use(n);
+    for (std::int64_t j : taken) {
+        if (j < 0 || std::size_t(j) >= n) throw std::invalid_argument("there is no such row");
+        out_of_use[std::size_t(j)] = true;
+    }
+    tcboost::Vector lengths(n);
+    auto found = tcboost::longest(A.data(), n, A.shape(1), out_of_use, starts.data(),
+                                  starts.size() - 1, limit, lengths.data());
+    return nb::make_tuple(as_array(std::move(lengths)), found);
 }
 
 template <class Number>
@@ -328,14 +395,6 @@ nb::tuple cell_margins(Bins<Bin> cells, Offsets first, Offsets used, Margins tab
                                      n_classes - 1, n_threads, z);
     }
     return nb::make_tuple(Scores(z, {n, n_classes - 1}, owner), seen.least, seen.error);
-}
-
-// A NumPy array that owns what was in the vector.
-nb::object as_array(tcboost::Vector values) {
-    auto* owned = new tcboost::Vector(std::move(values));
-    nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<tcboost::Vector*>(p); });
-    return nb::cast(nb::ndarray<nb::numpy, double, nb::ndim<1>>(owned->data(), {owned->size()},
-                                                                owner));
 }
 
 // One that shares it, and so must not be written to.
@@ -495,15 +554,33 @@ nb::object solve_simplex_qp(nb::ndarray<const double, nb::ndim<2>, nb::c_contig>
     return as_array(std::move(d));
 }
 
+// What `threadpoolctl` asks the kernel for, in a hundredth of the time: 3 of the 5 ms that it takes
+// to find the libraries of linear algebra, which every first fit waits for.
+std::optional<std::vector<std::string>> loaded_libraries() {
+#if defined(__linux__)
+    std::vector<std::string> paths;
+    dl_iterate_phdr(
+        [](dl_phdr_info* info, std::size_t, void* to) {
+            static_cast<std::vector<std::string>*>(to)->emplace_back(info->dlpi_name);
+            return 0;
+        },
+        &paths);
+    return paths;
+#else
+    return std::nullopt;
+#endif
+}
+
 NB_MODULE(_core, m) {
     m.doc() = "Kernels of tcboost: stateless functions on arrays.";
-    const auto def = [&m](auto function, auto rows, auto weigh, auto multiply, auto margins) {
+    const auto def = [&m](auto function, auto signs, auto weigh, auto multiply, auto margins) {
         m.def("cell_margins", margins, nb::arg("cells").noconvert(), nb::arg("first").noconvert(),
               nb::arg("used").noconvert(), nb::arg("table").noconvert(), nb::arg("y").noconvert(),
               nb::arg("weight").noconvert(), nb::arg("n_classes"), nb::arg("n_threads"),
               "Pairwise margins of sums of table rows; the least, and the weight of wrong rows.");
-        m.def("table_rows", rows, nb::arg("table").noconvert(), nb::arg("cells").noconvert(),
-              nb::arg("n_threads"), "The row of the table for each cell.");
+        m.def("stump_signs", signs, nb::arg("cells").noconvert(), nb::arg("bins").noconvert(),
+              nb::arg("cut"), nb::arg("missing_right"), nb::arg("sign"), nb::arg("n_threads"),
+              "What a stump says of each row.");
         m.def("prefix_sums", function, nb::arg("cells").noconvert(),
               nb::arg("u").noconvert(), nb::arg("y").noconvert().none(),
               nb::arg("M").noconvert().none(),
@@ -526,18 +603,30 @@ NB_MODULE(_core, m) {
               nb::arg("offset").noconvert(), nb::arg("wanted").noconvert(), nb::arg("n_threads"),
               "Multiply E, then `prefix_sums` of it; its sum, the largest, weight of wrong rows.");
     };
-    def(&prefix_sums<std::uint8_t>, &table_rows<std::uint8_t>, &weigh_and_sum<std::uint8_t>,
+    def(&prefix_sums<std::uint8_t>, &stump_signs<std::uint8_t>, &weigh_and_sum<std::uint8_t>,
         &multiply_and_sum<std::uint8_t>, &cell_margins<std::uint8_t>);
-    def(&prefix_sums<std::uint16_t>, &table_rows<std::uint16_t>, &weigh_and_sum<std::uint16_t>,
+    def(&prefix_sums<std::uint16_t>, &stump_signs<std::uint16_t>, &weigh_and_sum<std::uint16_t>,
         &multiply_and_sum<std::uint16_t>, &cell_margins<std::uint16_t>);
-    def(&prefix_sums<std::uint32_t>, &table_rows<std::uint32_t>, &weigh_and_sum<std::uint32_t>,
+    def(&prefix_sums<std::uint32_t>, &stump_signs<std::uint32_t>, &weigh_and_sum<std::uint32_t>,
         &multiply_and_sum<std::uint32_t>, &cell_margins<std::uint32_t>);
+    m.def("stump_edges", &stump_edges, nb::arg("sums").noconvert(), nb::arg("left").noconvert(),
+          nb::arg("missing").noconvert(), nb::arg("total").noconvert(),
+          "Edges of stumps with the sign +1, from `prefix_sums`.");
+    m.def("stump_tables", &stump_tables, nb::arg("feature"), nb::arg("threshold"),
+          nb::arg("sign"), nb::arg("missing_right"), nb::arg("v").noconvert(),
+          "For `stump_scores`: features, starts, cuts and the flat table of a sum of stumps.");
+    m.def("longest", &longest, nb::arg("A").noconvert(), nb::arg("taken"),
+          nb::arg("starts").noconvert(), nb::arg("limit"),
+          "Lengths of the rows of A, and the longest rows, one a part, that are not taken.");
+    m.def("loaded_libraries", &loaded_libraries,
+          "Paths of the shared libraries in this process; None where that cannot be told.");
     m.def("descend", &descend, nb::arg("H").noconvert(), nb::arg("codes").none(),
           nb::arg("start").noconvert(), nb::arg("weight").noconvert(),
           nb::arg("W").noconvert(), nb::arg("F").noconvert(), nb::arg("linear").none(),
           nb::arg("theta"), nb::arg("price"), nb::arg("ridge"), nb::arg("free_ridge"), nb::arg("tol"),
           nb::arg("max_sweeps"), nb::arg("exponential"), nb::arg("n_threads"),
-          "Improve W and F in place; returns the restricted gap, above tol an estimate of it.");
+          "Improve W and F in place; returns the restricted gap, above tol an estimate of it, the "
+          "size of W, ridge |W|^2, and <W, minus the gradient of the loss>.");
     m.def("score_gradients", &score_gradients, nb::arg("H").noconvert(),
           nb::arg("start").noconvert(), nb::arg("weight").noconvert(),
           nb::arg("F").noconvert(), nb::arg("exponential"), nb::arg("n_threads"),

@@ -114,8 +114,11 @@ class Histogram {
           sums_(lines(tables * per_table_)), V_(lines(threads * per_thread_)) {}
 
     // Rows at a time, at the most: 64 kB of V, and a chunk of the weights. With a quarter of that
-    // two threads took a fifth longer.
-    std::size_t few() const { return std::max<std::size_t>(1, 2 * weights_chunk / stride_); }
+    // two threads took a fifth longer. No more than there are: to clear the rest took as long as
+    // all else on iris.
+    std::size_t few() const {
+        return std::clamp<std::size_t>(2 * weights_chunk / stride_, 1, std::max<std::size_t>(n_, 1));
+    }
 
     // Rows of the result after those of the features.
     std::size_t classes() const { return y_ && !M_ ? width_ : 0; }
@@ -260,7 +263,7 @@ DualIntegers weigh_and_sum(const Bin* cells, const double* z, const double* weig
             histogram.add(i, m, rows(i, thread), 0, n_wanted, thread, thread);
         }
     };
-    const std::size_t room = chunk_of_rows(K) * K;
+    const std::size_t room = std::min(n, chunk_of_rows(K)) * K;
     Added added{Histogram<Bin>(cells, y, M, groups, n, width, threads, threads),
                 groups.n_wanted, room, std::vector<std::int64_t>(threads * room)};
     const DualIntegers dual =

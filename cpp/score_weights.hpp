@@ -58,11 +58,13 @@ TCBOOST_WIDE void add_dots(const Real* x, const Real* E, std::size_t stride, std
 
 template <class Real>
 double dot(const Real* a, const Real* b, std::size_t n) {
+    if (n <= 64 / sizeof(Real)) {  // the same, without a call
+        double few = 0;
+        for (std::size_t i = 0; i < n; ++i) few += Real(a[i] * b[i]);
+        return few;
+    }
     Dot<Real> sum;
-    if (n < 16)  // the same, without a call
-        for (std::size_t i = 0; i < n; ++i) sum.s[i % (64 / sizeof(Real))] += a[i] * b[i];
-    else
-        add_dots<1>(a, b, 0, n, &sum);
+    add_dots<1>(a, b, 0, n, &sum);
     return sum.value();
 }
 
@@ -226,8 +228,9 @@ class Weights {
     void move(std::size_t j, const double* step) {
         moved_ = H_ + j * r_.n;
         for (std::size_t c = 0; c < r_.n_classes; ++c) {
-            up_[c] = Real(std::cosh(step[c]));
-            tilt_[c] = Real(std::sinh(step[c]));
+            const double up = std::exp(step[c]) / 2, down = 0.25 / up;
+            up_[c] = Real(up + down);
+            tilt_[c] = Real(up - down);
         }
     }
 

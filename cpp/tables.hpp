@@ -11,6 +11,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <numeric>
+#include <utility>
 #include <vector>
 
 #include "machine.hpp"
@@ -28,6 +30,58 @@ struct StumpTables {
     std::size_t stride;
     double unit;  // of the integers
 };
+
+// The same, held.
+struct HeldTables {
+    std::vector<std::int64_t> feature, start{0}, table;
+    std::vector<double> cuts;
+};
+
+// The tables of ``sum_j h_j v_j`` of t stumps: h_j is `sign` where x is above the threshold, or
+// missing with those to the right, else -sign. With NumPy's two dozen calls it took ten times as
+// long for the few stumps of iris.
+inline HeldTables stump_tables(const std::vector<std::int64_t>& feature,
+                               const std::vector<double>& threshold,
+                               const std::vector<std::int64_t>& sign,
+                               const std::vector<bool>& missing_right, const std::int64_t* v,
+                               std::size_t width) {
+    const std::size_t t = feature.size(), stride = (width + 3) / 4 * 4;
+    std::vector<std::size_t> order(t);
+    std::iota(order.begin(), order.end(), std::size_t(0));
+    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+        return std::make_pair(feature[a], threshold[a]) < std::make_pair(feature[b], threshold[b]);
+    });
+    HeldTables held;
+    auto& table = held.table;
+    for (std::size_t s = 0, end = 0; s < t; s = end) {
+        const std::int64_t d = feature[order[s]];
+        std::size_t at = table.size() + stride;  // values up to the first cut
+        table.resize(table.size() + 2 * stride);
+        for (end = s; end < t && feature[order[end]] == d; ++end) {
+            const std::size_t j = order[end];
+            for (std::size_t k = 0; k < width; ++k) {
+                const std::int64_t step = sign[j] * v[j * width + k];
+                table[at - stride + k] += missing_right[j] ? step : -step;
+                table[at + k] -= step;
+            }
+        }
+        const std::size_t n_cuts = held.cuts.size();
+        for (std::size_t i = s; i < end; ++i) {
+            const std::size_t j = order[i];
+            if (held.cuts.size() == n_cuts || held.cuts.back() != threshold[j]) {
+                held.cuts.push_back(threshold[j]);
+                table.resize(table.size() + stride);
+                std::copy_n(&table[at], stride, &table[at + stride]);
+                at += stride;
+            }
+            for (std::size_t k = 0; k < width; ++k)
+                table[at + k] += 2 * sign[j] * v[j * width + k];
+        }
+        held.feature.push_back(d);
+        held.start.push_back(std::int64_t(held.cuts.size()));
+    }
+    return held;
+}
 
 // How many of the m cuts are below x; none for NaN. The step is an arithmetic one, as a branch
 // would be mispredicted half of the time.

@@ -256,19 +256,6 @@ DualIntegers dual_integers(const double* z, const double* weight, bool cross_ent
                          : softmax_integers(z, weight, least, n, width, n_threads, sink);
 }
 
-// out[i] = table[cells[i]]: a row of `width` outputs for each row.
-template <class Bin>
-void table_rows(const std::int8_t* table, const Bin* cells, std::size_t n, std::size_t width,
-                int n_threads, std::int8_t* out) {
-    if (n * width < 100000) n_threads = 1;  // not worth a thread
-    parallel_for((n + weights_chunk - 1) / weights_chunk, n_threads, [=](std::size_t c) {
-        with_constant(width, [=](auto w) {
-            for (std::size_t i = c * weights_chunk; i < std::min(n, (c + 1) * weights_chunk); ++i)
-                std::memcpy(out + i * w, table + static_cast<std::size_t>(cells[i]) * w, w);
-        });
-    });
-}
-
 // rho_ik = o_y - o_c over the classes c != y_i, in ascending order: `Pairwise.apply`.
 template <class Number>
 void pairwise_margins(const Number* outputs, const std::int64_t* y, std::size_t n,

@@ -141,12 +141,39 @@ def test_weights_and_their_sums_at_once(dtype, n_bins, shape, coded, cross_entro
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.uint32])
-@pytest.mark.parametrize("n", [5, 60_000])
-def test_table_rows(dtype, n):
+@pytest.mark.parametrize("n", [5, 200_000])
+def test_stump_signs(dtype, n):
     rng = np.random.default_rng(0)
-    table = rng.integers(-1, 2, size=(200, 3)).astype(np.int8)
+    bins = rng.integers(0, 9, size=200).astype(np.int32)
     cells = rng.integers(200, size=n).astype(dtype)
-    np.testing.assert_array_equal(_core.table_rows(table, cells, 2), table[cells])
+    for stump in [(4, True, 1), (4, False, -1), (0, True, 1), (8, False, 1)]:
+        found = _core.stump_signs(cells, bins, *stump, 2)
+        assert found.shape == (n, 1)
+        assert found[:, 0].tolist() == ref.stump_signs(cells, bins, *stump)
+
+
+@pytest.mark.parametrize("width", [1, 3, 10])
+def test_stump_edges_and_the_longest_of_them(width):
+    rng = np.random.default_rng(width)
+    sums = rng.integers(-5, 6, size=(30, width))
+    left, missing = rng.integers(-1, 30, size=(2, 40))
+    total = rng.integers(-9, 10, size=width)
+    A = _core.stump_edges(sums, left, missing, total)
+    np.testing.assert_array_equal(A, ref.stump_edges(sums, left, missing, total))
+    starts = np.array([0, 1, 12, 13, 30, 40])
+    for taken, limit in (([], 0), ([], 1), ([0, 12, 30], 3), (list(range(13, 30)), 9)):
+        lengths, found = _core.longest(A, taken, starts, limit)
+        of_twin, expected = ref.longest(A, taken, starts, limit)
+        np.testing.assert_allclose(lengths, of_twin, rtol=1e-15)
+        assert [j for _, j in found] == [j for _, j in expected]
+        assert [e for e, _ in found] == pytest.approx([e for e, _ in expected], rel=1e-15)
+    for wrong in ([40], [-1]):
+        with pytest.raises(ValueError, match="no such row"):
+            _core.longest(A, wrong, starts, 1)
+    with pytest.raises(ValueError, match="starts must ascend"):
+        _core.longest(A, [], starts[:-1], 1)
+    with pytest.raises(ValueError, match="no such row of sums"):
+        _core.stump_edges(sums, left + 30, missing, total)
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.uint32])

@@ -1,4 +1,4 @@
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -70,8 +70,12 @@ def descend(
     max_sweeps: int,
     exponential: bool,
     n_threads: int,
-) -> float:
-    """Improve W and F in place; returns the restricted gap, above tol an estimate of it."""
+) -> list[float]:
+    """Improve W and F in place.
+
+    Returns the restricted gap, above tol an estimate of it, the size of W, ridge |W|^2, and
+    <W, minus the gradient of the loss>.
+    """
 
 def score_gradients(
     H: NDArray[np.int8],
@@ -143,12 +147,40 @@ def pairwise_wrong(
 ) -> NDArray[np.bool_]:
     """Which rows are misclassified."""
 
-def table_rows(
-    table: NDArray[np.int8],
+def stump_signs(
     cells: NDArray[np.uint8] | NDArray[np.uint16] | NDArray[np.uint32],
+    bins: NDArray[np.int32],
+    cut: int,
+    missing_right: bool,
+    sign: int,
     n_threads: int,
 ) -> NDArray[np.int8]:
-    """The row of the table for each cell."""
+    """What a stump says of each row."""
+
+def stump_edges(
+    sums: NDArray[np.int64],
+    left: NDArray[np.int64],
+    missing: NDArray[np.int64],
+    total: NDArray[np.int64],
+) -> NDArray[np.int64]:
+    """Edges of stumps with the sign +1, from `prefix_sums`."""
+
+def stump_tables(
+    feature: Sequence[int],
+    threshold: Sequence[float],
+    sign: Sequence[int],
+    missing_right: Sequence[bool],
+    v: NDArray[np.int64],
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]:
+    """For `stump_scores`: features, starts, cuts and the flat table of a sum of stumps."""
+
+def longest(
+    A: NDArray[np.int64], taken: list[int], starts: NDArray[np.int64], limit: int
+) -> tuple[NDArray[np.float64], list[tuple[float, int]]]:
+    """Lengths of the rows of A, and the longest rows, one a part, that are not taken."""
+
+def loaded_libraries() -> list[str] | None:
+    """Paths of the shared libraries in this process; None where that cannot be told."""
 
 class _Master:
     """A restricted master; see cpp/master.hpp."""

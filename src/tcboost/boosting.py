@@ -6,10 +6,12 @@ margins); with the totally corrective one it is MultiBoost.MO or MultiBoost.ECC.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -325,7 +327,7 @@ class Run:
         """Go on with another budget, without the columns that have no weight."""
         assert isinstance(self.corrector, TotallyCorrective | BallCorrective)
         kept = self.corrector.prune()
-        self.columns = [c for c, k in zip(self.columns, kept, strict=True) if k]
+        self.columns = list(compress(self.columns, kept.tolist()))
         self.history = History(self.history.verbose)
         if self.columns:  # the first entry is for the columns that stay
             self.history.edges.append(np.nan)
@@ -360,15 +362,22 @@ class Run:
         while True:
             dual, prices = self._weigh_and_price()
             w, budget, scale = corrector.w, corrector.budget, float(dual.scale)
+            known = corrector.known if draft and budget.price > 0 else None
+            if known is not None:
+                break
             a = 0.0 * w
             if self.columns:
                 a = task.chooser.edges(prices, self.columns) / scale
             if not isinstance(corrector, BallCorrective) or corrector.meet(dual.loss, a):
                 break
         self._least = float(self._z.min() if dual.least is None else dual.least)
-        shrinkage = budget.ridges(w) * w
-        g = a - shrinkage
-        r = 0.0  # with a price it does not matter
+        r = 0.0  # with a price it does not matter, and in a draft nor does g
+        if known is not None:
+            g, (squares, slope) = w, known
+        else:
+            shrinkage = budget.ridges(w) * w
+            g, slope = a - shrinkage, float((w * a).sum())
+            squares = float((shrinkage * w).sum())
         if budget.price == 0:
             r = max(0.0, float(lengths(g).max(initial=0.0)))
         floor = corrector.floor(r) if limit > 0 else np.inf
@@ -380,21 +389,20 @@ class Run:
             priced = Priced((), 0.0, np.array([np.inf]))
         offset = dual.offset
         if offset is None:  # a convex loss is above its tangent
-            offset = dual.loss + float((w * a).sum())
+            offset = dual.loss + slope
         # Rounding u to integers adds a little, where a loss is steep in proportion.
         n_margins = len(task.rows) * task.margin.width
         offset -= 2.0 * n_margins * max(1.0, 1.0 - self._least) / scale
         bounds = priced.bounds / scale
         theta = corrector.theta
-        primal = self._primal = dual.loss + float((shrinkage * w).sum()) / 2.0
+        primal = self._primal = dual.loss + squares / 2.0
         if budget.intercept > 0:  # at its best
-            a0 = prices.constant / scale
-            offset -= float(a0 @ a0) / (2.0 * budget.intercept)
+            offset -= float(bounds[0]) ** 2 / (2.0 * budget.intercept)
         self._priced = prices, bounds
         if budget.price > 0:
             # To go on or not is a matter of the price, not of the theta in use: the best
             # coefficients cost no more than all of the loss.
-            most = np.log(task.margin.width + 1.0) / budget.price
+            most = math.log(task.margin.width + 1.0) / budget.price
             value = primal + budget.price * theta
             self._open = value - offset + budget.gain_above_price(bounds, most)
             if draft:

@@ -7,8 +7,8 @@ it best, or with a class vector that stays free.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Protocol
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,8 +27,7 @@ _MAX_DRAWS, _MAX_FITS = 256, 16
 INTERCEPT = Column((CONSTANT,))
 
 
-@dataclass(frozen=True)
-class Priced:
+class Priced(NamedTuple):
     """The outcome of pricing, in units of the integer dual weights.
 
     The first of `columns` has the edge `edge`; there is none if no edge is above the floor.
@@ -41,8 +40,7 @@ class Priced:
     bounds: Vector
 
 
-@dataclass(frozen=True)
-class Wanted:
+class Wanted(NamedTuple):
     """What new columns must be like.
 
     Their edges must be above `floor`. An edge that is better by no more than `slack` is no
@@ -55,7 +53,7 @@ class Wanted:
 
     floor: float
     slack: float = 0.0
-    taken: list[Column] = field(default_factory=list)
+    taken: Sequence[Column] = ()
     limit: int = 1
     intercept: bool = False
 
@@ -252,17 +250,15 @@ class VectorCode:
 
         Beyond the first only those that are at least half as far above the floor.
         """
-        constant = float(prices.lengths[0])
-        if wanted.intercept and not wanted.taken:
-            return Priced((INTERCEPT,), constant, prices.lengths)
-        found = prices.vector(wanted.taken, wanted.limit)
-        edge = found[0][1]
+        lengths, found = prices.vector(wanted.taken, wanted.limit)
+        constant, edge = float(lengths[0]), found[0][0]
         as_good = constant > wanted.floor and edge - constant <= wanted.slack
-        if as_good and all(c.hypotheses[0] != CONSTANT for c in wanted.taken):
-            return Priced((INTERCEPT,), constant, prices.lengths)
+        new = as_good and all(c.hypotheses[0] != CONSTANT for c in wanted.taken)
+        if new or (wanted.intercept and not wanted.taken):
+            return Priced((INTERCEPT,), constant, lengths)
         level = wanted.floor + 0.5 * max(0.0, edge - wanted.floor)
-        columns = tuple(Column((h,)) for h, e in found if e > wanted.floor and e >= level)
-        return Priced(columns, edge, prices.lengths)
+        chosen = (j for e, j in found if e > wanted.floor and e >= level)
+        return Priced(tuple(Column((prices.hypothesis(j),)) for j in chosen), edge, lengths)
 
     def edges(self, prices: Prices, columns: list[Column]) -> Vector:
         """Gradients by the class vectors."""

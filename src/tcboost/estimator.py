@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 import warnings
 from collections.abc import Callable
 from copy import copy
@@ -27,6 +29,7 @@ from sklearn.utils.validation import (
 from threadpoolctl import ThreadpoolController
 
 from ._callbacks import CallbackSupportMixin, reported
+from ._core import loaded_libraries
 from .boosting import HeldOut, Run, Task
 from .certificate import Certificate
 from .coding import coding_matrix, runs
@@ -38,7 +41,7 @@ from .correctors import (
     LinearProgram,
     TotallyCorrective,
 )
-from .losses import LOSSES, ScoreLoss, SmoothLoss
+from .losses import LOSSES, SCORED, SmoothLoss
 from .oracles import make_oracle
 from .prediction import FittedClassifier, is_plain
 from .rows.blocks import LocalRows
@@ -57,17 +60,27 @@ from .theta import (
 Vector = NDArray[np.float64]
 
 _WEAK_LEARNERS = {"stump", "product", "lda"}
+_BLAS = re.compile("blas|blis|lapack|mkl", re.IGNORECASE)
 _PATH_TOL = 3e-2  # of the fits that only serve to choose theta
 
 
 class _Libraries(ThreadpoolController):
-    """The BLAS of NumPy and SciPy, there from the start; sought once, for 2 to 5 ms.
+    """The BLAS of NumPy and SciPy, there from the start; sought once.
 
-    Modules of Python are no libraries: to leave them out saves two thirds of the time.
+    In 1 to 2 ms: modules of Python are left out, and so are libraries of other names, and the
+    kernel is not asked for all of them, which takes 3.
     """
 
+    def _load_libraries(self) -> None:
+        paths = loaded_libraries()
+        if paths is None:
+            return super()._load_libraries()
+        for path in paths:
+            self._make_controller_from_path(path)
+
     def _make_controller_from_path(self, filepath: str) -> None:
-        if not filepath.endswith(EXTENSION_SUFFIXES[0]):
+        module = filepath.endswith(EXTENSION_SUFFIXES[0])
+        if not module and _BLAS.search(os.path.basename(filepath)):
             super()._make_controller_from_path(filepath)
 
 
@@ -333,10 +346,11 @@ class BoostingClassifier(CallbackSupportMixin, FittedClassifier):
         corrector: Corrector
         vector = isinstance(self.coding, str) and self.coding == "vector"
         if vector or self.loss == "multinomial":
-            if not isinstance(task.loss, ScoreLoss):
+            if self.loss not in SCORED:
                 raise ValueError(f"loss={self.loss!r} needs coding='learned' or 'random'")
+            loss = SCORED[self.loss]
             corrector = BallCorrective(
-                *(margin, y, weight, task.loss, not vector, budget, tol, rows.n_threads),
+                *(margin, y, weight, loss, not vector, budget, tol, rows.n_threads),
                 task.oracle,
             )
         elif isinstance(task.loss, SmoothLoss):

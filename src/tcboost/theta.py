@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
@@ -11,7 +12,7 @@ from scipy.optimize import minimize_scalar
 
 from .boosting import Run, Task
 from .correctors import Budget, lengths
-from .losses import SMOOTH, Multinomial, SmoothLoss
+from .losses import SMOOTH, SmoothLoss
 from .model.ensemble import Ensemble
 from .oracles import Column
 from .rows.blocks import LocalRows
@@ -191,17 +192,17 @@ def choose_level(
     parts = [rows.subset(fold != k) for k in tried]
     chosen = np.concatenate([np.flatnonzero(fold == k) for k in tried])
     y, weight = rows.y[chosen], rows.weight[chosen] / rows.weight[chosen].sum()
+    others = [rows.X[fold == k] for k in tried]
     table: dict[tuple[int, float], tuple[float, ...]] = {}
 
     def validate(level: float) -> float:
         for run in runs:
             draft(run, budget(style, level, run.task.rows.size), max_iter)
-        scores = [scores_of(r, rows.X[fold == j]) for r, j in zip(runs, tried, strict=True)]
-        F = np.concatenate(scores)
+        F = np.concatenate([scores_of(run, X) for run, X in zip(runs, others, strict=True)])
         scale, loss = best_scale(F, y, weight)
         error = float(weight @ (F.argmax(axis=1) != y))
-        theta = float(np.mean([run.corrector.theta for run in runs]))
-        active = float(np.mean([np.count_nonzero(lengths(run.w)) for run in runs]))
+        theta = sum(run.corrector.theta for run in runs) / len(runs)
+        active = sum(np.count_nonzero(lengths(run.w)) for run in runs) / len(runs)
         table[s, level] = theta, loss, error, active, scale
         if verbose:
             name = f"{style.name}, level {level:.3g}"
@@ -307,14 +308,16 @@ def best_scale(F: Vector, y: NDArray[np.intp], weight: Vector) -> tuple[float, f
     As in Platt's scaling the labels are smoothed, by the weight of one row more that is of all
     classes alike: where no row is on the wrong side the best factor would be infinite.
     """
-    cross_entropy = Multinomial().on_scores
     smooth = 1.0 / (1.0 / float(weight @ weight) + 1.0)
-    drop = smooth * float(weight @ (F[np.arange(len(y)), y] - F.mean(axis=1)))
+    own, top = F[np.arange(len(y)), y], F.max(axis=1)
+    below = np.ascontiguousarray(F.T - top)  # a class a row: they are added up faster
+    slope = float(weight @ (top - own)) + smooth * float(weight @ (own - F.mean(axis=1)))
 
     def value(log_a: float) -> float:
-        return cross_entropy(np.exp(log_a) * F, y, weight)[0] + np.exp(log_a) * drop
+        a = math.exp(log_a)
+        return float(weight @ np.log(np.exp(a * below).sum(axis=0))) + a * slope
 
     found = minimize_scalar(
         value, bounds=(-6.0, 3.0), method="bounded", options={"xatol": 1e-3}
     )
-    return float(np.exp(found.x)), float(found.fun)
+    return math.exp(found.x), float(found.fun)

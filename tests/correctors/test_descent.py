@@ -45,7 +45,7 @@ class Small:
             "linear": self.linear,
             "exponential": self.exponential,
         }
-        return descend(
+        gap, size, squares, slope = descend(
             **arguments | {"n_threads": 1} | other,
             theta=theta,
             price=price,
@@ -54,6 +54,21 @@ class Small:
             tol=tol,
             max_sweeps=max_sweeps,
         )
+        free = norms(self.W[:1]).sum() if free_ridge > 0 else 0.0
+        assert size == pytest.approx(self.size - free, rel=1e-12, abs=1e-300)
+        F = self.scores
+        g = (
+            self.H.T
+            @ LOSSES["exponential" if self.exponential else "multinomial"].on_scores(
+                F, self.y, self.weight
+            )[1]
+        )
+        assert slope == pytest.approx((self.vectors * g).sum(), rel=1e-9, abs=1e-9)
+        if self.codes is None:
+            ridges = np.full(len(self.W), ridge)
+            ridges[:1] = free_ridge or ridge
+            assert squares == pytest.approx(ridges @ norms(self.W) ** 2, rel=1e-12, abs=1e-300)
+        return gap
 
     @property
     def vectors(self):
@@ -293,7 +308,7 @@ def test_many_equal_weights_add_up_in_single_precision():
     data = np.asfortranarray(H), None, start, np.full(n, 1.0 / n)
     for tol, error in ((1e-3, 2e-5), (1e-9, 1e-10)):
         W, F = np.zeros((2, 3)), np.zeros((3, n))
-        gap = descend(*data, W, F, None, 20.0, 0.0, 0.0, 0.0, tol, 0, False, 1)
+        gap, *_ = descend(*data, W, F, None, 20.0, 0.0, 0.0, 0.0, tol, 0, False, 1)
         assert gap == pytest.approx(20.0 * norms(g).max(), abs=error)
 
 

@@ -343,20 +343,20 @@ def test_vector_is_the_best_of_each_feature_in_order(table, limit, taken):
     columns = [Column((oracle.stump(j, 1),)) for j in taken]
     prices = oracle.price(rows, V)
     lengths = brute_lengths(rows, V, oracle)
-    np.testing.assert_allclose(prices.lengths, lengths, rtol=1e-15)
     best = {}  # the first of the longest of each feature, and of the constant
     for j in range(len(oracle)):
         length, d = (-1.0 if j in taken else lengths[j]), place(j, oracle)
         if d not in best or length > best[d][0]:
             best[d] = length, j
     expected = sorted(best.values(), key=lambda found: (-found[0], found[1]))[:limit]
-    found = prices.vector(columns, limit)
-    assert [h.candidate for h, _ in found] == [j for _, j in expected]
-    assert [edge for _, edge in found] == pytest.approx([e for e, _ in expected], rel=1e-15)
+    of_all, found = prices.vector(columns, limit)
+    np.testing.assert_allclose(of_all, lengths, rtol=1e-15)
+    assert [j for _, j in found] == [j for _, j in expected]
+    assert [edge for edge, _ in found] == pytest.approx([e for e, _ in expected], rel=1e-15)
     # A taken one is only there where nothing is left, and then below any floor.
-    assert all(edge == -1.0 for h, edge in found if h.candidate in taken)
-    assert all(h.sign == 1 for h, _ in found)
-    np.testing.assert_allclose(prices.lengths, lengths, rtol=1e-15)  # as before
+    assert all(edge == -1.0 for edge, j in found if j in taken)
+    stumps = [prices.hypothesis(j) for _, j in found]
+    assert [(h.candidate, h.sign) for h in stumps] == [(j, 1) for _, j in found]
 
 
 @given(priced_tables())

@@ -33,6 +33,33 @@ def prefix_sums(
     return out
 
 
+def stump_signs(cells: Ints, bins: Ints, cut: int, missing_right: bool, sign: int) -> list[int]:
+    """What a stump says of each row, by the bin of its cell; in bin 0 values are missing."""
+    right = [b > cut or (missing_right and b == 0) for b in bins.tolist()]
+    return [sign if right[c] else -sign for c in cells.tolist()]
+
+
+def stump_edges(sums: Ints, left: Ints, missing: Ints, total: Ints) -> list[list[int]]:
+    """The total less twice the sums on the left of each stump; a row below zero is none."""
+    out = []
+    for rows in zip(left.tolist(), missing.tolist(), strict=True):
+        on_left = [sum(int(sums[r, k]) for r in rows if r >= 0) for k in range(len(total))]
+        out.append([int(t) - 2 * x for t, x in zip(total, on_left, strict=True)])
+    return out
+
+
+def longest(
+    A: Ints, taken: list[int], starts: Ints, limit: int
+) -> tuple[list[float], list[tuple[float, int]]]:
+    """Lengths, and the longest row of each part, the longest of these first; taken: -1."""
+    lengths = [math.sqrt(sum(int(a) ** 2 for a in row)) for row in A]
+    found = []
+    for first, last in itertools.pairwise(starts.tolist()):
+        part = [(-1.0 if j in taken else lengths[j], j) for j in range(first, last)]
+        found.append(max(part, key=lambda one: (one[0], -one[1])))
+    return lengths, sorted(found, key=lambda one: (-one[0], one[1]))[:limit]
+
+
 def ranks(x: Array) -> list[int]:
     """The place of each value among the distinct ones, from 1; 0 for NaN."""
     distinct = sorted({v for v in x.tolist() if v == v})

@@ -69,6 +69,7 @@ class BallCorrective:
         self.gap = self._before = 0.0  # of the restricted master, and before it was polished
         self._oracle, self._columns = oracle, list[Column]()  # while there is a sample
         self._met: tuple[Vector, float, Vector] | None = None
+        self._used, self._sums = 0.0, [0.0, 0.0]  # see `descend`
         self._by_class = np.argsort(y, kind="stable")
         many = isinstance(oracle, StumpOracle) and len(y) > _MANY
         self._take_rows(_SAMPLE if many else len(y))
@@ -107,6 +108,7 @@ class BallCorrective:
             self._rescore()
         if not self._sampled:
             self.seen, self._columns = None, []
+            self._place = np.argsort(order)  # where the kernel has a row
 
     def _rescore(self) -> None:
         """The scores, from the coefficients."""
@@ -125,9 +127,7 @@ class BallCorrective:
             z, least, error = self._oracle.margins(self._columns, self._vectors)
             self.seen = Seen(least, error)
             return z
-        F = np.empty((len(self._y), len(self._F)))
-        F[self._order] = self._F.T
-        return self._margin.apply(F, self._y)
+        return self._margin.apply(self._F.T.take(self._place, axis=0), self._y)
 
     @property
     def solved(self) -> bool:
@@ -137,8 +137,14 @@ class BallCorrective:
     @property
     def theta(self) -> float:
         """The budget, or with a price what is spent."""
-        budget = self.budget
-        return budget.theta if budget.price == 0 else float(budget.sizes(self.w).sum())
+        if self.budget.price == 0 or not self._sampled:
+            return self.budget.theta if self.budget.price == 0 else self._used
+        return float(self.budget.sizes(self.w).sum())
+
+    @property
+    def known(self) -> tuple[float, float] | None:
+        """``ridge |W|^2`` and ``<W, minus the gradient>``, where all rows were looked at."""
+        return None if self._sampled else (self._sums[0], self._sums[1])
 
     @property
     def slack(self) -> float:
@@ -223,7 +229,8 @@ class BallCorrective:
             if self._codes is not None:
                 assert column.code is not None
                 self._codes = np.vstack([self._codes, column.code])
-        self.w = np.concatenate([self.w, np.zeros((len(columns), *self.w.shape[1:]))])
+        old, self.w = self.w, np.zeros((len(self.w) + len(columns), *self.w.shape[1:]))
+        self.w[: len(old)] = old
         if self._sampled:
             self._columns += columns
             while self._sampled and self._size < _A_COLUMN * len(self.w):
@@ -300,6 +307,5 @@ class BallCorrective:
         arrays = self._H.matrix, self._codes, self._start, self._weight, self.w, self._F
         b, exponential = self.budget, self._loss.name == "log-loss"
         costs = b.theta, b.price, b.ridge, b.intercept
-        self.gap = descend(
-            *arrays, self._linear, *costs, tol, sweeps, exponential, self._n_threads
-        )
+        rule = tol, sweeps, exponential, self._n_threads
+        self.gap, self._used, *self._sums = descend(*arrays, self._linear, *costs, *rule)

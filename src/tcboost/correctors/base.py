@@ -98,6 +98,10 @@ class Corrector(Protocol):
         """What was met when the margins last changed, where they were all looked at."""
 
     @property
+    def known(self) -> tuple[float, float] | None:
+        """``ridge |W|^2`` and ``<W, minus the gradient>``, where an update has met them."""
+
+    @property
     def lead(self) -> int:
         """With room for fewer columns than these, a round depends on how many they are."""
 

@@ -31,6 +31,7 @@ class StageWise:
 
     dual: DualWeights | None = None
     room = lead = 0
+    known = None
 
     def __init__(
         self,

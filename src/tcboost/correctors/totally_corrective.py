@@ -46,6 +46,7 @@ class TotallyCorrective:
     dual: DualWeights | None = None
     seen: Seen | None = None
     room = 0
+    known = None
 
     def __init__(
         self,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -45,14 +46,15 @@ class Ensemble:
         if self._output_tables is not None:
             return self._output_tables.outputs(X, 1)
         F = np.zeros((len(X), self.margin.n_outputs))
-        for column, w in self._active:
+        for column, w in zip(*self._active, strict=True):
             F += w * column.outputs(X)
         return F
 
     @property
-    def _active(self) -> list[tuple[Column, Any]]:
-        used = self.w.any(axis=1) if self.w.ndim == 2 else self.w != 0
-        return [(self.columns[j], self.w[j]) for j in np.flatnonzero(used)]
+    def _active(self) -> tuple[list[Column], Vector]:
+        """Columns with weight, and their coefficients."""
+        used = np.asarray(self.w.any(axis=1) if self.w.ndim == 2 else self.w != 0)
+        return list(compress(self.columns, used)), self.w[used]
 
     @cached_property
     def _score_tables(self) -> StumpTables | None:
@@ -64,18 +66,16 @@ class Ensemble:
 
     def _compiled(self, decode: Callable[[NDArray[Any]], NDArray[Any]]) -> StumpTables | None:
         """A linear function of F as tables, if F is made of stumps and they fit."""
-        active, width = self._active, self.margin.n_outputs
-        stumps = [h for c, _ in active for h in c.hypotheses if isinstance(h, Stump)]
+        (columns, vectors), width = self._active, self.margin.n_outputs
+        stumps = [h for c in columns for h in c.hypotheses if isinstance(h, Stump)]
         if not 0 < len(stumps) * width <= _CELLS or len(stumps) < sum(
-            len(c.hypotheses) for c, _ in active
+            len(c.hypotheses) for c in columns
         ):
             return None
-        if self.w.ndim == 2:  # a class vector for each stump
-            vectors = self.w[self.w.any(axis=1)]
-        elif active[0][0].code is not None:
-            vectors = np.array([w * c.code for c, w in active])
-        else:  # a stump for each bit
-            vectors = np.kron([[w] for _, w in active], np.eye(width))
+        if vectors.ndim == 1 and columns[0].code is not None:
+            vectors = vectors[:, None] * np.array([c.code for c in columns])
+        elif vectors.ndim == 1:  # a stump for each bit
+            vectors = np.kron(vectors[:, None], np.eye(width)).astype(float)
         return compile_stumps(stumps, vectors, decode)
 
     def __getstate__(self) -> dict[str, Any]:

@@ -72,13 +72,17 @@ class Prices:
         """The best h and code in {-1, +1}^C together, and their edge."""
         raise NotImplementedError
 
-    @property
-    def lengths(self) -> Vector:
-        """``norm2(V^T h)`` of every h, the constant one first."""
+    def vector(
+        self, taken: Sequence[Column], limit: int
+    ) -> tuple[Vector, list[tuple[float, int]]]:
+        """``norm2(V^T h)`` of every h, the constant one first.
+
+        And the longest of these that are not taken, with their places, one a feature.
+        """
         raise NotImplementedError
 
-    def vector(self, taken: list[Column], limit: int) -> Sequence[tuple[Hypothesis, float]]:
-        """The longest of these that are not taken, one a feature."""
+    def hypothesis(self, candidate: int) -> Hypothesis:
+        """The h at a place."""
         raise NotImplementedError
 
     def best_of_features(self, measure: Callable[[Vector], Vector], n: int) -> Vector:

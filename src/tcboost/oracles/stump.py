@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._core import cell_margins, table_rows
+from .._core import cell_margins, longest, stump_edges, stump_signs
 from ..rows.binning import MISSING
 from ..rows.blocks import Block, LocalRows
 from .base import Column, Prices, Vector
@@ -72,10 +72,12 @@ class StumpOracle:
         self._binning = rows.binning
         # Where the candidates of a feature start, after the constant, and where the last end.
         self.starts = np.cumsum([0, *(len(c) for c in cut if len(c))])
+        # Rows of prefix sums: of the values on the left, and of missing ones if they are there.
         self._left = offset[self._feature] + self._cut
+        self._left[0] = -1  # the constant has all rows on its right
         missing = offset[self._feature] + MISSING
-        self._missing_left = np.flatnonzero((masses[missing] > 0) & ~self._missing_right)
-        self._missing = missing[self._missing_left]
+        on_left = (masses[missing] > 0) & ~self._missing_right
+        self._missing = np.where(on_left, missing, -1)
         bins = "exact ranks" if rows.binning.exact else f"{n_bins.max() - 1} bins"
         self.hypothesis_class = f"stumps on {bins}"
 
@@ -131,16 +133,11 @@ class StumpOracle:
         if wanted is not None:
             counted = np.isin(groups.group, wanted)
             d = int(counted.argmax())
-        left = sums.take(self._left, axis=0)
-        left[0] = 0  # the constant has all rows on its right
         total = sums[groups.offset[d + 1] - 1] + sums[groups.offset[d] + MISSING]
-        if len(self._missing):
-            left[self._missing_left] += sums[self._missing]
-        left *= -2
-        left += total
+        A = stump_edges(sums, self._left, self._missing, total)
         if wanted is not None:
-            left[1:][~counted[self._feature[1:]]] = 0
-        return StumpPrices(self, left, sums[groups.offset[-1] :])
+            A[1:][~counted[self._feature[1:]]] = 0
+        return StumpPrices(self, A, sums[groups.offset[-1] :])
 
     def predictions(self, columns: Sequence[Column]) -> list[NDArray[np.int8]]:
         """From the cells of the rows, one feature at a time."""
@@ -149,16 +146,12 @@ class StumpOracle:
 
     def _predictions(self, h: Any) -> NDArray[np.int8]:
         """-1 or +1 for each row, as `Stump.predict` has them."""
-        candidate, sign, groups = h.candidate, h.sign, self._rows.groups
+        candidate, groups = h.candidate, self._rows.groups
         d = self._feature[candidate]
-        bins = groups.bins(d)
-        right = bins > self._cut[candidate]
-        if self._missing_right[candidate]:
-            right |= bins == MISSING
-        table = (2 * sign * right.view(np.int8) - sign)[:, None]
-        parts = self._rows.map(
-            lambda b: table_rows(table, b.cells[:, groups.group[d]], b.n_threads)
-        )
+        right = bool(self._missing_right[candidate])
+        stump = groups.bins(d), int(self._cut[candidate]), right, h.sign
+        g = groups.group[d]
+        parts = [stump_signs(b.cells[:, g], *stump, b.n_threads) for b in self._rows.blocks]
         return parts[0] if len(parts) == 1 else np.vstack(parts)
 
     def margins(self, columns: Sequence[Column], v: Vector) -> tuple[Vector, float, float]:
@@ -248,31 +241,18 @@ class StumpPrices(Prices):
         code = np.where(self._A[j] >= 0, 1, -1).astype(np.int8)
         return self._oracle.stump(j, 1), code, float(edges[j])
 
-    @cached_property
-    def lengths(self) -> Vector:
-        """Of every stump, with a class vector of its own.
+    def vector(
+        self, taken: Sequence[Column], limit: int
+    ) -> tuple[Vector, list[tuple[float, int]]]:
+        """With class vectors of their own: lengths, and the best of so many features.
 
         For one h the best m with ``norm2(m) <= 1`` is ``a(h) / norm2(a(h))``.
         """
-        A = self._A.astype(float)
-        return np.sqrt(np.einsum("jc,jc->j", A, A))
+        return longest(self._A, _candidates(taken), self._oracle.starts, limit)
 
-    def vector(self, taken: list[Column], limit: int) -> list[tuple[Stump, float]]:
-        """The best stumps that are not taken, of `limit` features at the most."""
-        lengths = self.lengths
-        if taken:
-            lengths = lengths.copy()
-            lengths[_candidates(taken)] = -1.0
-        if limit == 1:
-            chosen = [int(lengths.argmax())]
-        else:
-            starts = self._oracle.starts
-            best = np.maximum.reduceat(lengths, starts[:-1])
-            order = (-best).argsort(kind="stable")[:limit]
-            chosen = [
-                int(starts[d] + lengths[starts[d] : starts[d + 1]].argmax()) for d in order
-            ]
-        return [(self._oracle.stump(j, 1), float(lengths[j])) for j in chosen]
+    def hypothesis(self, candidate: int) -> Stump:
+        """A candidate, with the sign +1."""
+        return self._oracle.stump(candidate, 1)
 
     def best_of_features(self, measure: Callable[[Vector], Vector], n: int) -> Vector:
         """Largest measures of each of n features; a feature without a cut has no stump."""
@@ -305,7 +285,7 @@ class StumpPrices(Prices):
 
     def vectors(self, columns: list[Column]) -> Vector:
         """Of earlier columns, looked up in the table; their stumps have the sign +1."""
-        return self._A[_candidates(columns)].astype(float)
+        return self._A.take(_candidates(columns), axis=0).astype(float)
 
     def edges(self, columns: list[Column]) -> NDArray[np.int64]:
         """Edges of earlier columns, looked up in the table."""
@@ -326,6 +306,6 @@ def _wanted(rows: LocalRows, unused: NDArray[np.bool_] | None) -> NDArray[np.int
     return used if len(used) else group[:1]
 
 
-def _candidates(columns: list[Column]) -> list[int]:
+def _candidates(columns: Sequence[Column]) -> list[int]:
     """Of columns with one stump."""
     return [c.hypotheses[0].candidate for c in columns]  # type: ignore[attr-defined]

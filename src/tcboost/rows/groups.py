@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -26,18 +27,24 @@ class Groups:
     offset: NDArray[np.int64]
     start: NDArray[np.int64]
 
+    @cached_property
+    def every(self) -> NDArray[np.int64]:
+        """All groups."""
+        return np.arange(len(self.first) - 1)
+
     def bins(self, d: int) -> NDArray[np.int32]:
         """Of feature d, the bin of each cell of its group."""
         return self.place[self.start[d] : self.start[d + 1]]
 
 
 def group_features(
-    bins: NDArray[Any], n_bins: NDArray[np.int64]
+    bins: NDArray[Any], n_bins: NDArray[np.int64], apart: bool = False
 ) -> tuple[NDArray[Any], Groups]:
     """The cells of all rows (rows, groups), by columns, and what they mean.
 
     A feature joins the last group as long as few combinations of bins occur, those with few
-    bins first. It is exact: one-hot features make as many cells as there were categories.
+    bins first. It is exact: one-hot features make as many cells as there were categories. Or
+    all stay apart.
     """
     members: list[list[int]] = []
     cells: list[NDArray[Any]] = []
@@ -45,7 +52,7 @@ def group_features(
     n_cells: list[int] = []
     for d in np.argsort(n_bins, kind="stable").tolist():
         n, bin_of = int(n_bins[d]), bins[:, d]
-        if members and n_cells[-1] * n <= _CELLS * _CELLS:
+        if members and not apart and n_cells[-1] * n <= _CELLS * _CELLS:
             joint = cells[-1].astype(np.int32) * n + bin_of
             occurs = np.zeros(n_cells[-1] * n, dtype=bool)
             occurs[joint] = True
