@@ -210,7 +210,7 @@ class Run:
                 shared = (task, *vars(task).values(), *columns)
                 self.paused = deepcopy(self, {id(thing): thing for thing in shared})
             dual, g, priced = self._price(min(room, batch), bool(draft))
-            if len(history) < len(history.edges) and not draft:
+            if not draft and len(history) < len(history.edges):
                 history.record(self, g)
                 if self.held_out:
                     history.validation_loss.append(self.held_out.loss(task, columns, self.w))

@@ -47,37 +47,32 @@ class StumpOracle:
 
     def __init__(self, rows: LocalRows) -> None:
         self._rows, n_bins = rows, rows.binning.n_bins
-        offset = np.concatenate([[0], np.cumsum(n_bins)])
+        offset, n_cuts = rows.groups.offset[:-1], n_bins - 2
         mass = np.maximum(1, np.rint(np.ldexp(rows.weight, 40))).astype(np.int64)
-        masses = rows.sum(Block.prefix_sums, mass[:, None])[:, 0]
+        masses, total = rows.sum(Block.prefix_sums, mass[:, None])[:, 0], mass.sum()
         # A candidate is a feature, the last bin on its left and the side of the missing values.
-        # Their order decides ties: the constant first, then by feature, cut and side.
-        feature: list[Any] = [[0]]
-        cut: list[Any] = [[0]]
-        missing_right: list[Any] = [[True]]
-        total = mass.sum()
-        for d, n_cuts in enumerate(n_bins - 2):
-            inner = np.arange(1, n_cuts + 1)
-            # Where all values are missing there is no cut: that would be the constant again.
-            if 0 < masses[offset[d] + MISSING] < total:
-                # Last of all: every value on the left, the missing ones on the right.
-                cut.append(np.append(np.repeat(inner, 2), n_cuts + 1))
-                missing_right.append(np.append(np.tile([False, True], n_cuts), True))
-            else:  # a missing value in new data goes to the larger side
-                cut.append(inner)
-                missing_right.append(2 * masses[offset[d] + inner] < total)
-            feature.append(np.full(len(cut[-1]), d))
-        self._feature, self._cut = np.concatenate(feature), np.concatenate(cut)
-        self._missing_right = np.concatenate(missing_right)
+        # Their order decides ties: the constant first, then by feature, cut and side. Last of
+        # a feature with missing values: every value on the left, the missing ones on the right.
+        # Where all values are missing there is no cut: that would be the constant again.
+        missing = masses[offset + MISSING]
+        both = (missing > 0) & (missing < total)
+        counts = np.where(both, 2 * n_cuts + 1, n_cuts)
+        d = np.repeat(np.arange(len(counts)), counts)
+        k = np.arange(len(d)) - np.repeat(np.cumsum(counts) - counts, counts)
+        cut = np.where(both[d], k // 2, k) + 1
+        # Where there are none, a missing value in new data goes to the larger side.
+        larger = 2 * masses[offset[d] + cut] < total
+        right = np.where(both[d], (k % 2 == 1) | (cut > n_cuts[d]), larger)
+        self._feature, self._cut = (np.concatenate([[0], part]) for part in (d, cut))
+        self._missing_right = np.concatenate([[True], right])
         self._binning = rows.binning
         # Where the candidates of a feature start, after the constant, and where the last end.
-        self.starts = np.cumsum([0, *(len(c) for c in cut if len(c))])
+        self.starts = np.cumsum([0, 1, *counts[counts > 0]])
         # Rows of prefix sums: of the values on the left, and of missing ones if they are there.
         self._left = offset[self._feature] + self._cut
         self._left[0] = -1  # the constant has all rows on its right
-        missing = offset[self._feature] + MISSING
-        on_left = (masses[missing] > 0) & ~self._missing_right
-        self._missing = np.where(on_left, missing, -1)
+        on_left = (missing > 0)[self._feature] & ~self._missing_right
+        self._missing = np.where(on_left, offset[self._feature] + MISSING, -1)
         bins = "exact ranks" if rows.binning.exact else f"{n_bins.max() - 1} bins"
         self.hypothesis_class = f"stumps on {bins}"
 

@@ -62,7 +62,7 @@ def fit_binning(
         seen = ~np.isnan(x)
         values = np.unique(x[seen])
         if len(values) <= limit:
-            ends = np.arange(len(values) - 1)
+            cuts.append(_between(values[:-1], values[1:]))
         else:
             exact = False
             place = np.searchsorted(values, x[seen])
@@ -71,12 +71,11 @@ def fit_binning(
             # The nearest end of a value's mass; a hair lower, so that rounding decides no tie.
             between = (cumulated[:-2] + cumulated[1:-1]) / 2
             ends = np.unique(np.searchsorted(between, targets * (1 - 1e-12)))
-        cuts.append(_between(values, ends) if len(values) else np.empty(0))
+            cuts.append(_between(values[ends], values[ends + 1]))
     return Binning(tuple(cuts), exact)
 
 
-def _between(values: Vector, ends: NDArray[np.intp]) -> Vector:
-    """For every e the middle of ``values[e]`` and ``values[e + 1]``, kept below the latter."""
-    low, high = values[ends], values[ends + 1]
+def _between(low: Vector, high: Vector) -> Vector:
+    """The middle of each two values, kept below the higher one."""
     middle = low / 2 + high / 2  # halves first: the sum may overflow
     return np.where((low <= middle) & (middle < high), middle, low)
