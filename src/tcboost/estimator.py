@@ -357,7 +357,8 @@ class BoostingClassifier(CallbackSupportMixin, FittedClassifier):
             corrector = TotallyCorrective(
                 *(margin, y, weight, budget.theta, tol, task.loss, rows.n_threads),
                 round_tol=self.round_tol if task.oracle.exact else 0.0,  # else no gap is known
-                paced=isinstance(task.chooser, FixedCode),
+                # Not where it is open when the run will end.
+                paced=isinstance(task.chooser, FixedCode) and held_out is None,
             )
         else:
             corrector = LinearProgram(margin, y, weight, budget.theta, tol)

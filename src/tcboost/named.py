@@ -232,9 +232,9 @@ class MultiBoostMO(BoostingClassifier):
         log-loss and at the most a tenth of the gap. The last ones are solved to `tol`, and so
         are those of up to 32 columns. Unless rounds are few for the budget, a round also has a
         part of theta only, which grows to all of it, and from 32 columns on adds two at once:
-        `n_iter_` and `max_iter` count columns, `history_` has an entry a round. With 0 nothing
-        of this is so, as Algorithm 3 has it, nor with other weak learners than stumps, whose
-        gap is not known.
+        `n_iter_` and `max_iter` count columns, `history_` has an entry a round. That is not so
+        with `early_stopping`. With 0 nothing of this is, as Algorithm 3 has it, nor with other
+        weak learners than stumps, whose gap is not known.
     random_state : int, RandomState instance or None, default=None
         Passed on to a weak learner that is random; stumps are not.
 

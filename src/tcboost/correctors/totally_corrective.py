@@ -27,8 +27,9 @@ _MASTER_SHARE = 0.1
 _FIRST, _GROWTH, _READY = 1.0, 1.1, 1.5
 # The part grows faster if else it took more than _SHARE of the columns to come. If even half of
 # them were too few, all of theta is there from the start: the columns of small budgets made
-# such short runs worse, by up to 0.3 in log-loss (20 to 100 columns, theta = 20 to 60).
-_SHARE, _LEAST_SHARE = 0.3, 0.5
+# such short runs worse, by up to 0.3 in log-loss (20 to 100 columns, theta = 20 to 60). So
+# they are within 0.02 of exact rounds, or better (the same sets, and wine and iris).
+_SHARE, _LEAST_SHARE = 0.4, 0.5
 # Columns of a paced round: that loss with 121, 283, 215 and 261 of them, in 0.7 of the time.
 _BATCH = 2
 # Margins from which on columns take one byte a row: 5 times less memory with 7 classes, but it
