@@ -114,8 +114,8 @@ class Histogram {
           sums_(lines(tables * per_table_)), V_(lines(threads * per_thread_)) {}
 
     // Rows at a time, at the most: 64 kB of V, and a chunk of the weights. With a quarter of that
-    // two threads took a fifth longer. No more than there are: to clear the rest took as long as
-    // all else on iris.
+    // two threads took a fifth longer. No more than there are: to clear the rest took a tenth of
+    // all on iris.
     std::size_t few() const {
         return std::clamp<std::size_t>(2 * weights_chunk / stride_, 1, std::max<std::size_t>(n_, 1));
     }

@@ -38,8 +38,8 @@ struct HeldTables {
 };
 
 // The tables of ``sum_j h_j v_j`` of t stumps: h_j is `sign` where x is above the threshold, or
-// missing with those to the right, else -sign. With NumPy's two dozen calls it took ten times as
-// long for the few stumps of iris.
+// missing with those to the right, else -sign. With NumPy's two dozen calls it took five times
+// as long for the few stumps of iris.
 inline HeldTables stump_tables(const std::vector<std::int64_t>& feature,
                                const std::vector<double>& threshold,
                                const std::vector<std::int64_t>& sign,
