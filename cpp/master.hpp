@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "dense.hpp"
+#include "gram.hpp"
 #include "simplex_qp.hpp"
 
 namespace tcboost {
