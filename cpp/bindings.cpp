@@ -258,9 +258,6 @@ nb::tuple multiply_and_sum(Changed E, Margins factors, Codes signs, Reals weight
         throw std::invalid_argument("factors must be two rows a class, three classes or more");
     if (E.ndim() != 2 || E.shape(0) != n || E.shape(1) != stride)
         throw std::invalid_argument("E must be rows x classes, in fours");
-    if (std::any_of(y.data(), y.data() + n,
-                    [=](std::int64_t c) { return c < 0 || std::size_t(c) >= n_classes; }))
-        throw std::invalid_argument("y must be below the number of classes");
     const tcboost::Factors by{factors.data(), signs.data(), y.data(), weight.data()};
     tcboost::Multiplied found;
     Sums sums = sums_of(cells, n, n_classes - 1, y, std::nullopt, groups,
@@ -268,6 +265,7 @@ nb::tuple multiply_and_sum(Changed E, Margins factors, Codes signs, Reals weight
                             found = tcboost::multiply_and_sum(E.data(), by, bits, cells.data(),
                                                               groups, n, n_classes, n_threads, out);
                         });
+    if (!found.fits) throw std::invalid_argument("y must be below the number of classes");
     return nb::make_tuple(sums, nb::make_tuple(found.total, found.largest, found.error));
 }
 

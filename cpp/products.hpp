@@ -19,6 +19,7 @@ struct Multiplied {
     std::int64_t total = 0;  // of the weights in integers
     double largest = 0.0;    // of exp(-z)
     double error = 0.0;      // the weight of misclassified rows
+    bool fits = true;        // every row has a class that there is
 };
 
 // What the margins of a round do to E = exp(-z): a row of E has a factor for each class, by its own
@@ -111,6 +112,14 @@ Multiplied multiply_and_sum(double* E, const Factors& by, int bits, const Bin* c
     std::vector<Multiplied> met(chunks);
     parallel_for(chunks, static_cast<int>(tables), [&](std::size_t c, std::size_t thread) {
         const std::size_t i = c * few, rows = std::min(few, n - i);
+        // Here, where there are threads, and not before.
+        std::uint64_t all = 0;
+        for (std::size_t r = i; r < i + rows; ++r)
+            all = std::max(all, static_cast<std::uint64_t>(by.y[r]));
+        if (all >= n_classes) {
+            met[c].fits = false;
+            return;
+        }
         met[c] = multiply(E + i * stride, by, i, rows, stride, scale, bounds.data(),
                           histogram.room(thread), histogram.of_classes(thread));
         histogram.add_room(i, rows, 0, groups.n_wanted, thread, thread);
@@ -128,6 +137,7 @@ Multiplied multiply_and_sum(double* E, const Factors& by, int bits, const Bin* c
         all.total += part.total;
         all.largest = std::max(all.largest, part.largest);
         all.error += part.error;
+        all.fits &= part.fits;
     }
     return all;
 }

@@ -38,6 +38,7 @@ class Products:
         self.E[:, :n_classes] = 1.0
         self.E[np.arange(n), y] = 0.0  # a class has no margin to itself
         self._rows, self._weight = rows, rows.weight / (n_classes - 1)
+        self._heaviest = float(self._weight.max())
         self._factors = np.ones((2 * n_classes, width))
         self._signs = np.ones((n, 1), dtype=np.int8)
         self._used, self._most, self._sum = 0.0, 1.0, 1.0  # |z|, E and sums at the most
@@ -59,7 +60,7 @@ class Products:
     def weigh(self) -> tuple[NDArray[np.int64], DualWeights]:
         """`Block.prefix_sums` of the dual weights, and what is to be said of them."""
         rows = self._rows
-        largest = self._most * float(self._weight.max())
+        largest = self._most * self._heaviest
         bits = min(60 - _exponent(self._sum), 51 - _exponent(largest))
         kernel = partial(Block.multiply_and_sum, factors=self._factors, bits=bits)
         parts: Any = rows.map(kernel, self.E, self._signs, self._weight, rows.y)
