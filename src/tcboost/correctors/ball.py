@@ -137,9 +137,9 @@ class BallCorrective:
     @property
     def theta(self) -> float:
         """The budget, or with a price what is spent."""
-        if self.budget.price == 0 or not self._sampled:
-            return self.budget.theta if self.budget.price == 0 else self._used
-        return float(self.budget.sizes(self.w).sum())
+        if self.budget.price == 0:
+            return self.budget.theta
+        return float(self.budget.sizes(self.w).sum()) if self._sampled else self._used
 
     @property
     def known(self) -> tuple[float, float] | None:
