@@ -495,6 +495,19 @@ class Master {
         master_.add({{cells.data(), cells.data() + n}, width_, stride, std::move(padded)});
     }
 
+    void split(nb::ndarray<const std::uint32_t, nb::ndim<1>, nb::c_contig> parent, Reals s) {
+        const std::size_t n = parent.shape(0);
+        const std::vector<std::uint32_t> from(parent.data(), parent.data() + n);
+        if (s.shape(0) != n || n == 0 || *std::max_element(from.begin(), from.end()) >= s_.size())
+            throw std::invalid_argument("a part needs a row that it is of, and a weight");
+        tcboost::Vector share(n);
+        for (std::size_t i = 0; i < n; ++i)
+            share[i] = s_[from[i]] > 0 ? s.data()[i] / s_[from[i]] : 0.0;
+        s_ = as_vector(s);
+        master_.split({from, share, width_},
+                      as_loss(on_margins_, centred_).on_margins(s_, width_));
+    }
+
     void keep(nb::ndarray<const bool, nb::ndim<1>, nb::c_contig, nb::device::cpu> kept) {
         if (kept.shape(0) != master_.n_columns())
             throw std::invalid_argument("kept needs one entry a column");
@@ -656,8 +669,10 @@ NB_MODULE(_core, m) {
         using M = Master<decltype(type)>;
         nb::class_<M> master(m, name, "A restricted master; see cpp/master.hpp.");
         if constexpr (std::is_same_v<decltype(type), tcboost::Tabled>)
-            master.def("add", &M::add_tabled, nb::arg("cells").noconvert(),
-                       nb::arg("table").noconvert());
+            master
+                .def("add", &M::add_tabled, nb::arg("cells").noconvert(),
+                     nb::arg("table").noconvert())
+                .def("split", &M::split, nb::arg("parent").noconvert(), nb::arg("s"));
         else
             master.def("add", &M::add, nb::arg("columns").noconvert());
         master

@@ -93,6 +93,12 @@ struct Tabled {
         }
         return room + (start - first * w);
     }
+    // With row i where row from[i] was.
+    Tabled of_rows(const std::vector<std::uint32_t>& from) const {
+        std::vector<std::uint8_t> taken(from.size());
+        for (std::size_t i = 0; i < from.size(); ++i) taken[i] = cells[from[i]];
+        return {std::move(taken), width, stride, table};
+    }
     template <class See>
     void visit(See& see) {
         see(cells, width, stride, table);

@@ -95,6 +95,28 @@ struct State {
     }
 };
 
+// Rows that are parts of the rows there were: of which one, and which share of its weight.
+struct Split {
+    const std::vector<std::uint32_t>& parent;
+    const Vector& share;
+    std::size_t width;  // margins of a row
+
+    void margins(std::shared_ptr<const Vector>& z) const { move(z, false); }
+    void weights(std::shared_ptr<const Vector>& u) const { move(u, true); }
+
+   private:
+    void move(std::shared_ptr<const Vector>& values, bool shared) const {
+        if (!values || values->empty()) return;  // not known
+        auto moved = std::make_shared<Vector>(parent.size() * width);
+        double* out = moved->data();
+        for (std::size_t i = 0; i < parent.size(); ++i) {
+            const double* from = values->data() + parent[i] * width;
+            for (std::size_t k = 0; k < width; ++k) *out++ = shared ? share[i] * from[k] : from[k];
+        }
+        values = std::move(moved);
+    }
+};
+
 // Room for what is as long as the margins, used again when nobody holds it any more. Memory that
 // is freed and taken anew at every step takes a quarter of the time of 500,000 rows, to be cleared.
 class Rooms {
@@ -140,6 +162,7 @@ class Model {
     bool has(std::size_t j) const { return j < place_.size() && place_[j] != kNone; }
     bool outgrown() const { return 10 * size() > 16 * first_size_ + 160; }
     void forget() { cols_.clear(), place_.clear(), h_.reset(); }
+    void split(const Split& rows) { rows.weights(h_); }
 
     // H_jk = sum_i h_i (P_ij - c_j) (P_ik - c_k), with a proximal ridge for flat directions
     // (duplicated columns), which moves no optimum: relative to each column, since their scales
@@ -283,6 +306,20 @@ class Master {
         point();
         model_.forget();
         last_ = {};
+    }
+
+    // Go on with more rows. Those that were one have had the same margins, and what was one weight
+    // they share: the loss of all columns so far is the same function, and so is its model.
+    void split(const Split& rows, Expand expand) {
+        for (auto& column : owned_)
+            column = std::make_shared<const Column>(column->of_rows(rows.parent));
+        point();
+        n_ = rows.parent.size() * rows.width, expand_ = std::move(expand);
+        model_.split(rows);
+        const bool same = last_.h == last_.u;
+        rows.margins(last_.z), rows.weights(last_.u);
+        if (same) last_.h = last_.u;
+        else rows.weights(last_.h);
     }
 
     std::size_t n_rows() const { return n_; }

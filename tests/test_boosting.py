@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize, minimize_scalar
-from sklearn.datasets import load_wine
 
 from reference import algorithms as ref
 from tcboost import MultiBoostECC
@@ -358,19 +357,6 @@ def test_stumps_leave_the_features_where_they_are(corrective):
     rows = problem(0, 3)
     run(rows, LearnedCode, Pairwise(3), T, **corrective)
     assert "X" not in vars(rows)  # no copy was made
-
-
-@pytest.mark.parametrize("coding", ["random", "learned"])
-def test_columns_of_one_byte_a_row_change_no_bit(monkeypatch, coding):
-    X, y = load_wine(return_X_y=True)
-    fits = []
-    for worth in (0, np.inf):
-        monkeypatch.setattr("tcboost.correctors.totally_corrective._WORTH_A_TABLE", worth)
-        fits.append(MultiBoostECC(coding, theta=30.0, max_iter=25, random_state=0).fit(X, y))
-    one, other = fits
-    assert_array_equal(one.estimator_weights_, other.estimator_weights_)
-    assert_array_equal(one.history_["gap"], other.history_["gap"])
-    assert_array_equal(one.coding_matrix_, other.coding_matrix_)
 
 
 def test_where_no_gap_is_known_every_master_is_solved():

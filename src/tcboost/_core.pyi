@@ -201,6 +201,8 @@ class _Master:
 
 class MasterTabled(_Master):
     def add(self, cells: NDArray[np.uint8], table: NDArray[np.int8]) -> None: ...
+    def split(self, parent: NDArray[np.uint32], s: NDArray[np.float64]) -> None:
+        """Go on with rows that are parts of those there were."""
 
 class Master8(_Master):
     def add(self, columns: NDArray[Any]) -> None: ...

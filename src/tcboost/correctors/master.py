@@ -159,6 +159,13 @@ class Master:
             self._native = kinds.get(columns.dtype.name, MasterFloat)(*self._arguments)
         self._native.add(columns, *table)
 
+    def split(self, parent: NDArray[np.uint32], s: Vector) -> None:
+        """Go on with rows that are parts of those there were, row i of ``parent[i]``."""
+        if self._native is None:
+            self._arguments = s, *self._arguments[1:]
+        else:
+            self._native.split(parent, s)
+
     def keep(self, kept: NDArray[np.bool_]) -> None:
         """Forget the other columns."""
         if self._native is not None:

@@ -53,16 +53,12 @@ def group_features(
     for d in np.argsort(n_bins, kind="stable").tolist():
         n, bin_of = int(n_bins[d]), bins[:, d]
         if members and not apart and n_cells[-1] * n <= _CELLS * _CELLS:
-            joint = cells[-1].astype(np.int32) * n + bin_of
-            occurs = np.zeros(n_cells[-1] * n, dtype=bool)
-            occurs[joint] = True
-            found = np.flatnonzero(occurs)
-            if len(found) <= _CELLS:
-                new = np.cumsum(occurs, dtype=np.int32) - 1
-                cells[-1] = new[joint].astype(bins.dtype)
+            joined = join_cells(cells[-1], n_cells[-1], bin_of, n, _CELLS)
+            if joined is not None:
+                joint, cell, places[d] = joined
+                cells[-1], n_cells[-1] = joint.astype(bins.dtype), len(cell)
                 for member in members[-1]:
-                    places[member] = places[member][found // n]
-                places[d], n_cells[-1] = found % n, len(found)
+                    places[member] = places[member][cell]
                 members[-1].append(d)
                 continue
         members.append([d])
@@ -77,3 +73,20 @@ def group_features(
     counts = n_cells, n_bins, [len(places[d]) for d in range(D)]
     first, offset, start = (np.cumsum([0, *n], dtype=np.int64) for n in counts)
     return np.asfortranarray(np.column_stack(cells)), Groups(first, group, place, offset, start)
+
+
+def join_cells(
+    cells: NDArray[Any], n_cells: int, bins: NDArray[Any], n_bins: int, most: int
+) -> tuple[NDArray[np.int32], NDArray[np.intp], NDArray[np.intp]] | None:
+    """Number the pairs of a cell and a bin that occur: of each row, and the two of each pair.
+
+    They are in order. None if there are more than `most`.
+    """
+    joint = cells.astype(np.int32) * np.int32(n_bins) + bins
+    occurs = np.zeros(n_cells * n_bins, dtype=bool)
+    occurs[joint] = True
+    found = np.flatnonzero(occurs)
+    if len(found) > most:
+        return None
+    number = np.cumsum(occurs, dtype=np.int32) - np.int32(1)
+    return number[joint], found // n_bins, found % n_bins
