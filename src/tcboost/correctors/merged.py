@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -28,7 +30,8 @@ class MergedRows:
         """Of the merged rows."""
         if self._row is None:
             return self._weight
-        return np.bincount(self._row, self._weight, len(self._class))
+        sums: Any = np.bincount(self._row, self._weight, len(self._class))
+        return sums
 
     def split(
         self, right: NDArray[np.bool_]
@@ -38,8 +41,8 @@ class MergedRows:
         Of each merged row the one that it was part of, if there are more now, and its cell: its
         class and side.
         """
-        parent: NDArray[np.integer] | None = None
-        side: NDArray[np.integer] = right
+        parent: NDArray[Any] | None = None
+        side: NDArray[Any] = right
         if self._row is not None:
             n = len(self._class)
             joined = join_cells(self._row, n, right, 2, int(_PART * len(self._y)))
