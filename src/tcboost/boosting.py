@@ -9,10 +9,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import compress
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,8 +45,7 @@ Unused = NDArray[np.bool_] | None  # features to leave out
 _POLISHED = 0.3
 
 
-@dataclass(frozen=True)
-class Task:
+class Task(NamedTuple):
     """What is to be learned: rows, margins, loss, and where columns come from."""
 
     rows: LocalRows
@@ -128,8 +127,7 @@ class Task:
         return self.margin.wrong(z, self.rows.y, self.rows.n_threads)
 
 
-@dataclass(frozen=True)
-class HeldOut:
+class HeldOut(NamedTuple):
     """Rows that only say when to stop: when `patience` rounds have not lowered their loss."""
 
     rows: LocalRows
@@ -142,8 +140,7 @@ class HeldOut:
         return task.loss.dual_weights(z, self.rows.weight).loss
 
 
-@dataclass(frozen=True)
-class Model:
+class Model(NamedTuple):
     """What a run has found, with its certificate."""
 
     columns: list[Column]
@@ -207,7 +204,7 @@ class Run:
             room = corrector.room = max_iter - len(columns)
             batch = max(corrector.batch(), len(columns) // 3 if draft else 1)
             if room < max(batch, corrector.lead) and pause and self.paused is None:
-                shared = (task, *vars(task).values(), *columns)
+                shared = (task, *task, *columns)
                 self.paused = deepcopy(self, {id(thing): thing for thing in shared})
             dual, g, priced = self._price(min(room, batch), bool(draft))
             if not draft and len(history) < len(history.edges):

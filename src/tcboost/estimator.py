@@ -7,7 +7,6 @@ import re
 import warnings
 from collections.abc import Callable
 from copy import copy
-from dataclasses import replace
 from functools import cache, partial
 from importlib.machinery import EXTENSION_SUFFIXES
 from numbers import Integral, Real
@@ -328,8 +327,8 @@ class BoostingClassifier(CallbackSupportMixin, FittedClassifier):
         """With its ridge, another one, or none for coefficients that are no vectors."""
         budget = style.budget(level, n_rows)
         if self.coding != "vector":
-            return replace(budget, ridge=0.0, intercept=0.0)
-        return budget if isinstance(self.ridge, str) else replace(budget, ridge=self.ridge)
+            return budget._replace(ridge=0.0, intercept=0.0)
+        return budget if isinstance(self.ridge, str) else budget._replace(ridge=self.ridge)
 
     def _start(
         self,

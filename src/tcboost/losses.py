@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -53,8 +52,7 @@ def weigh(
     return u, dual_integers(z, weight, cross_entropy, u, n_threads)
 
 
-@dataclass(frozen=True)
-class Expansion:
+class Expansion(NamedTuple):
     """A loss at some margins: value, minus the gradient, and h of the second derivative."""
 
     loss: float
@@ -62,8 +60,7 @@ class Expansion:
     h: Vector
 
 
-@dataclass(frozen=True)
-class Hessian:
+class Hessian(NamedTuple):
     """A second derivative by class scores: its diagonal, and its product with a matrix."""
 
     diagonal: Vector

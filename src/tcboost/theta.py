@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,20 +40,19 @@ def stagewise(task: Task, max_iter: int) -> tuple[list[Column], list[float]]:
     that of the exponential loss of the same margins.
     """
     loss = task.loss if isinstance(task.loss, SmoothLoss) else SMOOTH["exponential"]
-    task = replace(task, loss=loss)
+    task = task._replace(loss=loss)
     run = Run(task, task.stage_wise()).boost(max_iter)
     return run.columns, [*np.cumsum(run.w)[:-1].tolist(), float(run.w.sum())]
 
 
-@dataclass(frozen=True)
-class Search:
+class Search(NamedTuple):
     """Which budgets to try, on a path: each goes on where the one before ended.
 
     `by_error` takes the lowest validation error, as the paper did, the smallest budget on a
     tie, instead of the validation loss.
     """
 
-    grid: tuple[float, ...] = tuple(float(2.0**k) for k in range(0, 11))
+    grid: tuple[float, ...] = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1024.0)
     stop_early: bool = True
     by_error: bool = False
 
@@ -65,8 +64,7 @@ PAPER_SEARCH = Search(  # Sec. IV
 )
 
 
-@dataclass(frozen=True)
-class Style:
+class Style(NamedTuple):
     """What a model with a price is like: the price and the ridge of level one, in rows."""
 
     name: str
@@ -85,8 +83,7 @@ STYLES = STEPS, CURVES = Style("steps", 3.0, 3.0, None), Style("curves", 0.3, 30
 _INTERCEPT = 1e-3  # its share of the ridge
 
 
-@dataclass(frozen=True)
-class Choice:
+class Choice(NamedTuple):
     """The budgets tried, what validation said of them, and the one taken.
 
     With a price instead of a budget: the `levels` of the price tried, in which `styles`, each
@@ -99,7 +96,7 @@ class Choice:
     n_active: Vector
     scales: Vector
     best: int
-    levels: Vector = field(default_factory=lambda: np.empty(0))
+    levels: Vector = np.empty(0)
     styles: tuple[Style, ...] = ()
     first: float = np.nan
 
@@ -137,7 +134,7 @@ def choose_theta(
     def validate(theta: float) -> tuple[Vector, float]:
         for k, run in enumerate(runs):
             if theta != run.corrector.theta:
-                run.set_budget(replace(run.corrector.budget, theta=theta))
+                run.set_budget(run.corrector.budget._replace(theta=theta))
             run.boost(max_iter, draft=_PATH_DRAFT)
             scores[fold == k] = scores_of(run, rows.X[fold == k])
         return scores, float(np.mean([np.count_nonzero(lengths(r.w)) for r in runs]))
@@ -273,7 +270,7 @@ def solve_at(
     too few for the new budget, it is solved from the start, as it would be on its own.
     """
     if theta != run.corrector.theta:
-        run.set_budget(replace(run.corrector.budget, theta=theta))
+        run.set_budget(run.corrector.budget._replace(theta=theta))
         n_old = len(run.columns)
         run.boost(max_iter)
         short = len(run.columns) >= max_iter and not run.corrector.done(run.certificate.gap)

@@ -789,7 +789,7 @@ def test_columns_in_a_table_are_the_same_to_the_bit(loss, width, theta):
         expected, z = dense.solve(theta, w, 1e-8)
         for other in (tabled, plain):
             solution, at = other.solve(theta, w, 1e-8)
-            for one, same in zip(vars(solution).values(), vars(expected).values(), strict=True):
+            for one, same in zip(solution, expected, strict=True):
                 np.testing.assert_array_equal(one, same)
             np.testing.assert_array_equal(at, z)
         w = expected.w

@@ -1,5 +1,3 @@
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -31,7 +29,7 @@ def _bundled(monkeypatch):
 def few_budgets(monkeypatch):
     """Two of the budgets, and iris among the sets that are cross-validated."""
     monkeypatch.setattr(protocol, "CROSS_VALIDATED", ("iris",))
-    search = replace(PAPER_SEARCH, grid=(0.5, 40.0))
+    search = PAPER_SEARCH._replace(grid=(0.5, 40.0))
     monkeypatch.setattr("tcboost.estimator.PAPER_SEARCH", search)
 
 

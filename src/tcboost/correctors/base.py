@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -19,8 +18,7 @@ Vector = NDArray[np.float64]
 SMALL = 32
 
 
-@dataclass(frozen=True)
-class Budget:
+class Budget(NamedTuple):
     """What coefficients cost: ``sum size <= theta``, or a price for each unit, and a ridge.
 
     The ridge adds ``ridge / 2 |W|^2`` to the loss. With a price there is no theta of one's own:

@@ -12,9 +12,8 @@ Newton's method in the native core, ``cpp/master.hpp``. Any other smooth loss of
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from numbers import Real
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -29,8 +28,7 @@ Vector = NDArray[np.float64]
 _MAX_ITER = 500
 
 
-@dataclass(frozen=True)
-class MasterSolution:
+class MasterSolution(NamedTuple):
     """A solved restricted master, with the proof of how well it is solved.
 
     Attributes

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +15,7 @@ from ..oracles import Stump
 Vector = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class StumpTables:
+class StumpTables(NamedTuple):
     """``F(x) = sum_d table_d[place of x_d among the cuts of feature d]``.
 
     For each feature in use the table has a row for missing values, one for values up to the

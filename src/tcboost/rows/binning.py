@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +14,7 @@ MISSING = 0  # the bin of NaN; values are in the bins 1, 2, ...
 _MAX_RANKS = 65_535  # with the missing bin, what 16 bits hold
 
 
-@dataclass(frozen=True)
-class Binning:
+class Binning(NamedTuple):
     """Cuts between bins, ascending, for every feature.
 
     A value x lies in bin ``1 + (number of cuts below x)``, so ``bin > b`` on the training

@@ -11,10 +11,9 @@ import math
 import os
 from collections.abc import Callable
 from copy import copy
-from dataclasses import dataclass
 from functools import cached_property, reduce
 from operator import add
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,8 +31,7 @@ _GROUPED = 1 << 8  # fewer rows are counted sooner than their features are group
 _HASHED = 1 << 12  # rows hashed at a time: they stay in the cache, which is 4 times as fast
 
 
-@dataclass(frozen=True)
-class Block:
+class Block(NamedTuple):
     """Consecutive rows: their cells, and which rows they are."""
 
     cells: NDArray[Any]
