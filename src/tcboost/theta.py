@@ -52,7 +52,7 @@ class Search(NamedTuple):
     tie, instead of the validation loss.
     """
 
-    grid: tuple[float, ...] = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1024.0)
+    grid: tuple[float, ...] = tuple(np.exp2(np.arange(11)).tolist())
     stop_early: bool = True
     by_error: bool = False
 
