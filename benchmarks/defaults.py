@@ -10,7 +10,6 @@ one thing. Large sets are cut to a random part.
 from __future__ import annotations
 
 from contextlib import ExitStack
-from dataclasses import replace
 from itertools import product
 from typing import Any
 from unittest import mock
@@ -38,13 +37,13 @@ VARIANTS: dict[str, dict[str, Any]] = {
     DEFAULT: {},
     "steps only": {"STYLES": (STEPS,)},
     "curves only": {"STYLES": (CURVES,)},
-    "curves of 16 bins": {"STYLES": (STEPS, replace(CURVES, max_bins=16))},
-    "curves of 64 bins": {"STYLES": (STEPS, replace(CURVES, max_bins=64))},
-    "curves: price 1, ridge 10": {"STYLES": (STEPS, replace(CURVES, price=1.0, ridge=10.0))},
+    "curves of 16 bins": {"STYLES": (STEPS, CURVES._replace(max_bins=16))},
+    "curves of 64 bins": {"STYLES": (STEPS, CURVES._replace(max_bins=64))},
+    "curves: price 1, ridge 10": {"STYLES": (STEPS, CURVES._replace(price=1.0, ridge=10.0))},
     "curves: price 0.1, ridge 100": {
-        "STYLES": (STEPS, replace(CURVES, price=0.1, ridge=100.0))
+        "STYLES": (STEPS, CURVES._replace(price=0.1, ridge=100.0))
     },
-    "steps: ridge 1": {"STYLES": (replace(STEPS, ridge=1.0), CURVES)},
+    "steps: ridge 1": {"STYLES": (STEPS._replace(ridge=1.0), CURVES)},
     "intercept as any stump": {"_INTERCEPT": 0.0},
     "from level 16": {"_FIRST": 16.0},
     "500 rows to validate": {"_ENOUGH_ROWS": 500},

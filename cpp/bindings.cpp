@@ -1,6 +1,4 @@
-// The only file that knows Python: shapes are checked here, the work is done without the GIL.
-#include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
+// The kernels for Python: shapes are checked here, the work is done without the GIL.
 #include <nanobind/stl/array.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
@@ -19,17 +17,13 @@
 #include <link.h>
 #endif
 
-#include "archive.hpp"
-#include "cold.hpp"
+#include "arrays.hpp"
 #include "descent.hpp"
 #include "histogram.hpp"
-#include "master.hpp"
 #include "products.hpp"
 #include "stumps.hpp"
 #include "tables.hpp"
 #include "weights.hpp"
-
-namespace nb = nanobind;
 
 template <class Bin>
 using Bins = nb::ndarray<const Bin, nb::ndim<2>, nb::f_contig, nb::device::cpu>;
@@ -37,7 +31,6 @@ using Weights = nb::ndarray<const std::int64_t, nb::ndim<2>, nb::c_contig, nb::d
 using Offsets = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Sums = nb::ndarray<nb::numpy, std::int64_t, nb::ndim<2>>;
 
-using Codes = nb::ndarray<const std::int8_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Places = nb::ndarray<const std::int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 tcboost::Groups checked_groups(std::size_t n_groups, Offsets first, Offsets group, Places place,
@@ -92,7 +85,6 @@ Sums prefix_sums(Bins<Bin> cells, Weights u, std::optional<Offsets> y, std::opti
 }
 
 using Signs = nb::ndarray<const std::int8_t, nb::ndim<2>, nb::f_contig, nb::device::cpu>;
-using Reals = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Changed = nb::ndarray<double, nb::c_contig, nb::device::cpu>;
 
 // Rows of descent, checked.
@@ -147,15 +139,6 @@ Scores score_gradients(Signs H, Offsets start, Reals weight, Changed F, bool exp
         tcboost::score_gradients(rows, H.data(), t, F.data(), out);
     }
     return Scores(out, {t, rows.n_classes}, owner);
-}
-
-// A NumPy array that owns what was in the vector.
-template <class Number>
-nb::object as_array(std::vector<Number> values) {
-    auto* owned = new std::vector<Number>(std::move(values));
-    nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<Number>*>(p); });
-    return nb::cast(nb::ndarray<nb::numpy, Number, nb::ndim<1>>(owned->data(), {owned->size()},
-                                                                owner));
 }
 
 nb::tuple stump_tables(const std::vector<std::int64_t>& feature,
@@ -395,176 +378,6 @@ nb::tuple cell_margins(Bins<Bin> cells, Offsets first, Offsets used, Margins tab
     return nb::make_tuple(Scores(z, {n, n_classes - 1}, owner), seen.least, seen.error);
 }
 
-// One that shares it, and so must not be written to.
-nb::object as_array(std::shared_ptr<const tcboost::Vector> values) {
-    auto* shared = new std::shared_ptr<const tcboost::Vector>(std::move(values));
-    nb::capsule owner(shared, [](void* p) noexcept {
-        delete static_cast<std::shared_ptr<const tcboost::Vector>*>(p);
-    });
-    const tcboost::Vector& at = **shared;
-    return nb::cast(nb::ndarray<nb::numpy, const double, nb::ndim<1>>(at.data(), {at.size()},
-                                                                      owner));
-}
-
-tcboost::Vector as_vector(Reals array) {
-    return {array.data(), array.data() + array.shape(0)};
-}
-
-// A loss of Python's, by its `on_margins`: s -> (z -> Expansion). None is the exponential loss.
-tcboost::SmoothLoss as_loss(nb::object on_margins, bool centred) {
-    if (on_margins.is_none()) return tcboost::exponential_loss();
-    return {[on_margins](const tcboost::Vector& s, std::size_t width) -> tcboost::Expand {
-                tcboost::Vector all;
-                for (double value : s) all.insert(all.end(), width, value);
-                nb::object expand = on_margins(as_array(std::move(all)));
-                return [expand](tcboost::Vector& z, tcboost::Vector& h) {
-                    const std::size_t n = z.size();
-                    nb::object at = expand(as_array(std::move(z)));
-                    z = as_vector(nb::cast<Reals>(at.attr("u")));
-                    h = as_vector(nb::cast<Reals>(at.attr("h")));
-                    if (z.size() != n || h.size() != n)
-                        throw std::invalid_argument("u and h need one number a margin");
-                    return nb::cast<double>(at.attr("loss"));
-                };
-            },
-            centred};
-}
-
-// What solve() finds, without the GIL unless it calls Python.
-template <class Solve>
-nb::tuple as_tuple(bool calls_python, Solve solve) {
-    tcboost::Solution solution;
-    if (calls_python) {
-        solution = solve();
-    } else {
-        nb::gil_scoped_release release;
-        solution = solve();
-    }
-    tcboost::State& at = solution.at;
-    return nb::make_tuple(as_array(std::move(at.w)), as_array(std::move(at.z)),
-                          as_array(std::move(at.u)), at.r, at.loss, at.gap, solution.n_iter,
-                          solution.optimal);
-}
-
-template <class T>
-nb::tuple solve_cold(nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu> P, Reals s,
-                     nb::object on_margins, bool centred, double theta, Reals w, double tol,
-                     int max_iter, int n_threads) {
-    const std::size_t n = P.shape(0), q = P.shape(1);
-    if (n == 0 || q == 0 || s.shape(0) != n || w.shape(0) != q)
-        throw std::invalid_argument("s needs one number a row of P, and w one a column");
-    const tcboost::SmoothLoss loss = as_loss(on_margins, centred);
-    return as_tuple(!on_margins.is_none(), [&] {
-        return tcboost::solve_cold(P.data(), n, q, loss, s.data(), theta, w.data(), tol, max_iter,
-                                   n_threads);
-    });
-}
-
-// A restricted master; its columns are copied.
-template <class Column>
-class Master {
-   public:
-    Master(Reals s, std::size_t width, nb::object on_margins, bool centred, bool growing)
-        : s_(as_vector(s)),
-          width_(width),
-          on_margins_(on_margins),
-          centred_(centred),
-          growing_(growing),
-          master_(s_.size() * width, as_loss(on_margins, centred).on_margins(s_, width), centred,
-                  growing) {}
-
-    void add(nb::ndarray<const typename Column::Number, nb::ndim<2>, nb::f_contig,
-                         nb::device::cpu> columns) {
-        const std::size_t n = master_.n_rows();
-        if (columns.shape(0) != n) throw std::invalid_argument("a column needs one margin a row");
-        for (std::size_t j = 0; j < columns.shape(1); ++j)
-            master_.add({{columns.data() + j * n, columns.data() + (j + 1) * n}});
-    }
-
-    void add_tabled(nb::ndarray<const std::uint8_t, nb::ndim<1>, nb::c_contig> cells,
-                    Codes table) {
-        const std::size_t n = cells.shape(0), rows = table.shape(0);
-        if (n != s_.size() || table.shape(1) != width_ || width_ > 128)
-            throw std::invalid_argument("a column needs one cell a row, and its margins");
-        if (std::any_of(cells.data(), cells.data() + n, [=](auto cell) { return cell >= rows; }))
-            throw std::invalid_argument("the table has no such cell");
-        const std::size_t stride = (width_ + 7) / 8 * 8;
-        std::vector<std::int8_t> padded(rows * stride);
-        for (std::size_t i = 0; i < rows; ++i)
-            std::copy_n(table.data() + i * width_, width_, padded.data() + i * stride);
-        master_.add({{cells.data(), cells.data() + n}, width_, stride, std::move(padded)});
-    }
-
-    void split(nb::ndarray<const std::uint32_t, nb::ndim<1>, nb::c_contig> parent, Reals s) {
-        const std::size_t n = parent.shape(0);
-        const std::vector<std::uint32_t> from(parent.data(), parent.data() + n);
-        if (s.shape(0) != n || n == 0 || *std::max_element(from.begin(), from.end()) >= s_.size())
-            throw std::invalid_argument("a part needs a row that it is of, and a weight");
-        tcboost::Vector share(n);
-        for (std::size_t i = 0; i < n; ++i)
-            share[i] = s_[from[i]] > 0 ? s.data()[i] / s_[from[i]] : 0.0;
-        s_ = as_vector(s);
-        master_.split({from, share, width_},
-                      as_loss(on_margins_, centred_).on_margins(s_, width_));
-    }
-
-    void keep(nb::ndarray<const bool, nb::ndim<1>, nb::c_contig, nb::device::cpu> kept) {
-        if (kept.shape(0) != master_.n_columns())
-            throw std::invalid_argument("kept needs one entry a column");
-        master_.keep({kept.data(), kept.data() + kept.shape(0)});
-    }
-
-    nb::tuple solve(double theta, Reals w, double tol, int max_iter, int n_threads) {
-        if (w.shape(0) != master_.n_columns() || w.shape(0) == 0)
-            throw std::invalid_argument("w needs one number a column, and there must be one");
-        return as_tuple(!on_margins_.is_none(), [&] {
-            return master_.solve(theta, as_vector(w), tol, max_iter, n_threads);
-        });
-    }
-
-    nb::tuple state() {
-        tcboost::Archive archive;
-        master_.visit(archive);
-        return nb::make_tuple(as_array(s_), width_, on_margins_, centred_, growing_,
-                              nb::bytes(archive.bytes.data(), archive.bytes.size()));
-    }
-
-    void restore(nb::bytes state) {
-        tcboost::Archive archive{{state.c_str(), state.size()}, true};
-        master_.visit(archive);
-    }
-
-   private:
-    tcboost::Vector s_;
-    std::size_t width_;
-    nb::object on_margins_;
-    bool centred_, growing_;
-    tcboost::Master<Column> master_;
-};
-
-double minimise_along(Reals s, nb::object on_margins, bool centred, Reals z, Reals zd,
-                      double t_max) {
-    if (s.shape(0) != z.shape(0) || s.shape(0) != zd.shape(0))
-        throw std::invalid_argument("s, z and zd differ in their length");
-    const tcboost::SmoothLoss loss = as_loss(on_margins, centred);
-    tcboost::Vector u(z.shape(0)), h;
-    return tcboost::minimise_along(loss.on_margins(as_vector(s), 1), loss.centred, as_vector(z),
-                                   as_vector(zd), t_max, u, h)
-        .t;
-}
-
-nb::object solve_simplex_qp(nb::ndarray<const double, nb::ndim<2>, nb::c_contig> H, Reals g,
-                            double theta, Reals w) {
-    const std::size_t q = g.shape(0);
-    if (H.shape(0) != q || H.shape(1) != q || w.shape(0) != q)
-        throw std::invalid_argument("H, g and w differ in their size");
-    tcboost::Cholesky free(q);
-    tcboost::Vector d;
-    if (!tcboost::solve_simplex_qp(H.data(), q, as_vector(g), theta, as_vector(w), free, d))
-        return nb::none();
-    return as_array(std::move(d));
-}
-
 // What `threadpoolctl` asks the kernel for, in a hundredth of the time: 3 of the 5 ms that it takes
 // to find the libraries of linear algebra, which every first fit waits for.
 std::optional<std::vector<std::string>> loaded_libraries() {
@@ -583,7 +396,7 @@ std::optional<std::vector<std::string>> loaded_libraries() {
 }
 
 NB_MODULE(_core, m) {
-    m.doc() = "Kernels of tcboost: stateless functions on arrays.";
+    m.doc() = "Kernels of tcboost, stateless functions on arrays, and its restricted masters.";
     const auto def = [&m](auto function, auto signs, auto weigh, auto multiply, auto margins) {
         m.def("cell_margins", margins, nb::arg("cells").noconvert(), nb::arg("first").noconvert(),
               nb::arg("used").noconvert(), nb::arg("table").noconvert(), nb::arg("y").noconvert(),
@@ -665,46 +478,5 @@ NB_MODULE(_core, m) {
           "z += coefficient times pairwise margins; the least z, and the weight of wrong rows.");
     m.def("pairwise_wrong", &pairwise_wrong, nb::arg("z").noconvert(),
           nb::arg("y").noconvert(), nb::arg("n_threads"), "Which rows are misclassified.");
-    auto master = [&m](auto type, const char* name) {
-        using M = Master<decltype(type)>;
-        nb::class_<M> master(m, name, "A restricted master; see cpp/master.hpp.");
-        if constexpr (std::is_same_v<decltype(type), tcboost::Tabled>)
-            master
-                .def("add", &M::add_tabled, nb::arg("cells").noconvert(),
-                     nb::arg("table").noconvert())
-                .def("split", &M::split, nb::arg("parent").noconvert(), nb::arg("s"));
-        else
-            master.def("add", &M::add, nb::arg("columns").noconvert());
-        master
-            .def(nb::init<Reals, std::size_t, nb::object, bool, bool>(), nb::arg("s"),
-                 nb::arg("width"), nb::arg("on_margins").none(), nb::arg("centred"),
-                 nb::arg("growing"))
-            .def("keep", &M::keep, nb::arg("kept"))
-            .def("solve", &M::solve, nb::arg("theta"), nb::arg("w"), nb::arg("tol"),
-                 nb::arg("max_iter"), nb::arg("n_threads"))
-            .def("__getstate__", &M::state)
-            .def("__setstate__",
-                 [](M& self, nb::tuple state) {
-                     new (&self) M(nb::cast<Reals>(state[0]), nb::cast<std::size_t>(state[1]),
-                                   state[2], nb::cast<bool>(state[3]), nb::cast<bool>(state[4]));
-                     self.restore(nb::cast<nb::bytes>(state[5]));
-                 })
-            .def("__deepcopy__", [](const M& self, nb::object) { return M(self); });
-    };
-    master(tcboost::Tabled{}, "MasterTabled");
-    master(tcboost::Dense<std::int8_t>{}, "Master8");
-    master(tcboost::Dense<std::int16_t>{}, "Master16");
-    master(tcboost::Dense<double>{}, "MasterFloat");
-    auto cold = [&m](auto solve) {
-        m.def("solve_cold", solve, nb::arg("P").noconvert(), nb::arg("s"),
-              nb::arg("on_margins").none(), nb::arg("centred"), nb::arg("theta"), nb::arg("w"),
-              nb::arg("tol"), nb::arg("max_iter"), nb::arg("n_threads"),
-              "The restricted master of a whole matrix; see cpp/cold.hpp.");
-    };
-    cold(&solve_cold<std::int8_t>), cold(&solve_cold<std::int16_t>), cold(&solve_cold<double>);
-    m.def("minimise_along", &minimise_along, nb::arg("s"), nb::arg("on_margins").none(),
-          nb::arg("centred"), nb::arg("z"), nb::arg("zd"), nb::arg("t_max"),
-          "The t in (0, t_max] of least loss at z + t zd.");
-    m.def("solve_simplex_qp", &solve_simplex_qp, nb::arg("H"), nb::arg("g"), nb::arg("theta"),
-          nb::arg("w"), "The step of a Newton model; None if H is not positive definite.");
+    bind_masters(m);
 }

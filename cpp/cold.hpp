@@ -46,7 +46,8 @@ struct Distinct {
         }
         std::memset(words, 0, sizeof words);
         std::memcpy(words, string, size);
-        for (std::size_t l = 0; l < 4; ++l) mix(lanes[l], words[l]), mix(lanes[0], lanes[l]);
+        for (std::size_t l = 0; l < 4; ++l) mix(lanes[l], words[l]);
+        for (std::size_t l = 1; l < 4; ++l) mix(lanes[0], lanes[l]);
         return lanes[0];
     }
 
@@ -94,7 +95,7 @@ struct Merged {
 };
 
 // Solve from w, for weights s of the rows, of which there are n, and q columns. The first of equal
-// columns gets the coefficient. Of the frozen masters up to 63 % of the columns go, and with them
+// columns gets the coefficient. Of the masters of `benchmarks/master.py` up to 63 % of the columns go, and with them
 // 86 % of the Hessian, and up to 46 % of the rows.
 template <class T>
 Solution solve_cold(const T* P, std::size_t n, std::size_t q, const SmoothLoss& loss,

@@ -68,6 +68,13 @@ struct Dense {
     std::vector<T> values;
 
     const T* at(std::size_t start, std::size_t, T*) const { return values.data() + start; }
+    // With row i where row from[i] was, of `width` numbers each.
+    Dense of_rows(const std::vector<std::uint32_t>& from, std::size_t width) const {
+        std::vector<T> taken(from.size() * width);
+        for (std::size_t i = 0; i < from.size(); ++i)
+            std::copy_n(values.data() + from[i] * width, width, taken.data() + i * width);
+        return {std::move(taken)};
+    }
     template <class See>
     void visit(See& see) {
         see(values);
@@ -93,8 +100,7 @@ struct Tabled {
         }
         return room + (start - first * w);
     }
-    // With row i where row from[i] was.
-    Tabled of_rows(const std::vector<std::uint32_t>& from) const {
+    Tabled of_rows(const std::vector<std::uint32_t>& from, std::size_t) const {
         std::vector<std::uint8_t> taken(from.size());
         for (std::size_t i = 0; i < from.size(); ++i) taken[i] = cells[from[i]];
         return {std::move(taken), width, stride, table};

@@ -158,7 +158,7 @@ class RoundedGram {
         // Of two threads the first takes seven tenths of the columns, half of the triangle.
         const bool split = n_threads > 1 && n * q * q / 16 >= kWorthThreads;
         const std::size_t first = split ? q * 7 / 10 / width * width : 0;
-        parallel_for(split ? 2 : 1, n_threads, [&](std::size_t i) {
+        parallel_for(first > 0 ? 2 : 1, n_threads, [&](std::size_t i) {
             if (i == 0) form_part(columns, n, first, q, rooms_[0], H, stride);
             else form_part(columns, n, 0, first, rooms_[1], H, stride);
         });

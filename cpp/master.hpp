@@ -312,7 +312,7 @@ class Master {
     // they share: the loss of all columns so far is the same function, and so is its model.
     void split(const Split& rows, Expand expand) {
         for (auto& column : owned_)
-            column = std::make_shared<const Column>(column->of_rows(rows.parent));
+            column = std::make_shared<const Column>(column->of_rows(rows.parent, rows.width));
         point();
         n_ = rows.parent.size() * rows.width, expand_ = std::move(expand);
         model_.split(rows);
@@ -366,7 +366,7 @@ class Master {
     static constexpr double kClose = 0.1;  // the gap below which Newton's method is quadratic
     static constexpr int kShort = 3;       // steps of less than half that one budget may take
     static constexpr std::size_t kExtend = 16;
-    static constexpr std::size_t kFew = 60, kShare = 1;  // new columns: so many, or that part
+    static constexpr std::size_t kFew = 60;  // new columns: so many, or as many as there are
     static constexpr int kStalled = 12;  // steps without a better gap: precision is exhausted
     static constexpr double kLong = 1e4;  // margins beyond which z is always P w
     static constexpr int kUndone = 3;    // solutions that were none once P w was computed
@@ -534,7 +534,7 @@ class Master {
         floor = cols.empty() ? 0.0 : std::min(floor, state.r);
         for (std::size_t j = 0; j < columns_.size(); ++j)
             if (!(state.w[j] > 0) && state.g[j] > floor) others.push_back(j);
-        const std::size_t most = std::max<std::size_t>(kFew, cols.size() / kShare);
+        const std::size_t most = std::max<std::size_t>(kFew, cols.size());
         if (others.size() > most) {
             auto steeper = [&](std::size_t a, std::size_t b) {
                 return state.g[a] != state.g[b] ? state.g[a] > state.g[b] : a < b;

@@ -58,7 +58,7 @@ TCBOOST_WIDE void add_dots(const Real* x, const Real* E, std::size_t stride, std
 
 template <class Real>
 double dot(const Real* a, const Real* b, std::size_t n) {
-    if (n <= 64 / sizeof(Real)) {  // the same, without a call
+    if (n <= 64 / sizeof(Real)) {  // without a call
         double few = 0;
         for (std::size_t i = 0; i < n; ++i) few += Real(a[i] * b[i]);
         return few;

@@ -419,6 +419,21 @@ def test_going_on_with_a_paced_run_is_as_one_fit(steps, theta):
     assert_same_fit(model, alone, X)
 
 
+def test_going_on_with_drawn_codes_is_as_one_fit():
+    """A round finds one of them, and so needs room for one only."""
+    model = TCBoostClassifier(coding="random", theta=5.0, tol=1e-6, random_state=0)
+    model.set_params(warm_start=True, max_iter=25).fit(*WINE).set_params(max_iter=40).fit(*WINE)
+    alone = clone(model).set_params(warm_start=False).fit(*WINE)
+    assert_same_fit(model, alone, WINE[0])
+
+
+def test_fewer_rounds_than_there_were_are_refused():
+    for theta in (1.0, 20.0):
+        model = MultiBoostMO(theta=theta, max_iter=40, warm_start=True).fit(*WINE)
+        with pytest.raises(ValueError, match="less than the"):
+            model.set_params(max_iter=model.n_iter_ - 1).fit(*WINE)
+
+
 def test_a_run_that_has_ended_stays_as_it_is():
     model = MultiBoostMO(theta=1.0, max_iter=40, tol=1e-3, warm_start=True).fit(*IRIS)
     alone = clone(model).set_params(max_iter=400, warm_start=False).fit(*IRIS)

@@ -191,8 +191,10 @@ class _Master:
         width: int,
         on_margins: Callable[[NDArray[np.float64]], Any] | None,
         centred: bool,
-        growing: bool,
     ) -> None: ...
+    def split(self, parent: NDArray[np.uint32], s: NDArray[np.float64]) -> None:
+        """Go on with rows that are parts of those there were."""
+
     def keep(self, kept: NDArray[np.bool_]) -> None: ...
     def solve(
         self, theta: float, w: NDArray[np.float64], tol: float, max_iter: int, n_threads: int
@@ -201,8 +203,6 @@ class _Master:
 
 class MasterTabled(_Master):
     def add(self, cells: NDArray[np.uint8], table: NDArray[np.int8]) -> None: ...
-    def split(self, parent: NDArray[np.uint32], s: NDArray[np.float64]) -> None:
-        """Go on with rows that are parts of those there were."""
 
 class Master8(_Master):
     def add(self, columns: NDArray[Any]) -> None: ...

@@ -29,7 +29,7 @@ from .correctors import (
     TotallyCorrective,
     lengths,
 )
-from .correctors.products import WORTH
+from .correctors.products import EVEN, WORTH
 from .losses import DualWeights, Exponential, Loss, SmoothLoss, weigh
 from .margins import Codeword, Margin, Pairwise
 from .model.ensemble import Ensemble
@@ -78,7 +78,8 @@ class Task(NamedTuple):
         ):
             many = len(rows) * margin.width >= WORTH
             few_cells = 32 * rows.groups.first[-1] <= len(rows) * len(rows.groups.first)
-            if many and few_cells and isinstance(self.loss, Exponential):
+            even = rows.weight.max() <= EVEN * rows.weight.min()
+            if many and few_cells and even and isinstance(self.loss, Exponential):
                 products = Products(rows, margin.width + 1)
         rule = self.loss, pseudo_loss, rows.n_threads, products
         return StageWise(margin, rows.y, rows.weight, *rule)
@@ -202,7 +203,7 @@ class Run:
         watched, stop = len(history.edges), False
         while True:
             room = corrector.room = max_iter - len(columns)
-            batch = max(corrector.batch(), len(columns) // 3 if draft else 1)
+            batch = corrector.batch(bool(draft))
             if room < max(batch, corrector.lead) and pause and self.paused is None:
                 shared = (task, *task, *columns)
                 self.paused = deepcopy(self, {id(thing): thing for thing in shared})

@@ -44,8 +44,8 @@ class TCBoostClassifier(BoostingClassifier):
         cross-entropy it cross-validates theta, along a path of growing budgets). "cv" takes the
         lowest error of five folds over the paper's 16 budgets.
     max_iter : int, default=450
-        Stumps, at the most; the constant counts as one. A round adds one, with a price up to a
-        quarter of those there are.
+        Stumps, at the most; the constant counts as one. A round adds up to an eighth of those
+        there are, with a price or many rows a quarter, and one at the end.
     weak_learner : "stump"
         Only stumps can be searched exactly; see `MultiBoostECC` for other weak learners.
     max_bins : int, "auto" or None, default=1023

@@ -230,9 +230,10 @@ class BoostingClassifier(CallbackSupportMixin, FittedClassifier):
                 raise ValueError(
                     f"warm_start needs the same problem, but {', '.join(changed)} changed"
                 )
-            if self.max_iter < len(run.columns):
+            before = max(len(run.columns), self.n_iter_)
+            if self.max_iter < before:
                 raise ValueError(
-                    f"max_iter={self.max_iter} is less than the {len(run.columns)} rounds that "
+                    f"max_iter={self.max_iter} is less than the {before} rounds that "
                     "warm_start would go on from"
                 )
             del self._run  # should this fit not end well

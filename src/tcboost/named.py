@@ -231,7 +231,7 @@ class MultiBoostMO(BoostingClassifier):
         How far the coefficients of a round may be from the best ones of its columns, in
         log-loss and at the most a tenth of the gap. The last ones are solved to `tol`, and so
         are those of up to 32 columns. Unless rounds are few for the budget, a round also has a
-        part of theta only, which grows to all of it, and from 32 columns on adds two at once:
+        part of theta only, which grows to all of it, and beyond 32 columns adds two at once:
         `n_iter_` and `max_iter` count columns, `history_` has an entry a round. That is not so
         with `early_stopping`. With 0 nothing of this is, as Algorithm 3 has it, nor with other
         weak learners than stumps, whose gap is not known.

@@ -249,7 +249,7 @@ def test_several_columns_a_round_find_the_same_optimum(loss, monkeypatch):
     several = make().fit(X, y)
     rounds = len(several.history_["loss"])
     assert rounds < several.n_iter_
-    monkeypatch.setattr(BallCorrective, "batch", lambda self: 1)
+    monkeypatch.setattr(BallCorrective, "batch", lambda self, draft: 1)
     one = make().fit(X, y)
     assert len(one.history_["loss"]) == one.n_iter_ > rounds
     for model in (several, one):
@@ -405,3 +405,20 @@ def test_a_small_class_has_a_part_in_the_sample(monkeypatch):
     for c in range(4):
         total = corrector._weight[corrector._sorted_y == c].sum()
         assert total == pytest.approx(weight[y == c].sum())
+
+
+def test_a_sample_that_is_given_up_leaves_nothing_behind(monkeypatch):
+    """Tiny samples lead astray; what is then said of the coefficients is about all rows."""
+    few_are_many(monkeypatch, sample=6, a_column=0)
+    monkeypatch.setattr(ball, "_MANY", 50)
+    given_up = 0
+    for seed in range(8):
+        rows = problem(seed, 3, n=80)
+        for n_rounds in range(2, 9):
+            rest = {"tol": 1e-4, "n_rounds": n_rounds, **SAMPLED["all"]}
+            run = ball_run(rows, "multinomial", "vector", **rest)
+            given_up += not run.corrector._sampled
+            used = run.corrector.budget.sizes(run.w).sum()
+            assert run.certificate.theta == pytest.approx(used, rel=1e-12)
+            assert run.corrector.gap == pytest.approx(restricted_gap(run), abs=1e-6)
+    assert given_up > 20

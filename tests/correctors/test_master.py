@@ -753,18 +753,29 @@ def test_losses_that_the_master_does_not_know():
 
 
 @pytest.mark.parametrize("growing", [False, True])
-def test_threads_change_no_bit(growing):
+def test_threads_change_no_bit(monkeypatch, growing):
     """Enough rows and columns for every loop that uses them."""
     rng = np.random.default_rng(5)
-    P = np.asfortranarray(rng.choice(np.array([-2, 0, 2], dtype=np.int8), (9000, 130)))
-    solutions = []
+    P = rng.choice(np.array([-2, 0, 2], dtype=np.int8), (9000, 130))
+    s, w, loss, solutions = np.ones(len(P)), np.zeros(P.shape[1]), SMOOTH["exponential"], []
     for n_threads in (1, 2, 5):
-        master = Master(np.ones(len(P)), SMOOTH["exponential"], growing, n_threads)
-        master.add(P)
-        solutions.append(master.solve(20.0, np.zeros(P.shape[1]), 1e-9)[0])
+        if growing:
+            master = Master(s, loss, n_threads)
+            master.add(np.asfortranarray(P))
+            solutions.append(master.solve(20.0, w, 1e-9)[0])
+        else:
+            monkeypatch.setattr(master_module, "effective_n_jobs", lambda _, n=n_threads: n)
+            solutions.append(master_module.solve_cold(P, s, loss, 20.0, w, 1e-9))
     for other in solutions[1:]:
         np.testing.assert_array_equal(other.w, solutions[0].w)
         assert (other.gap, other.n_iter) == (solutions[0].gap, solutions[0].n_iter)
+
+
+def test_few_columns_of_many_rows_in_threads():
+    """Seven tenths of them are none: there is nothing for a second thread."""
+    rng = np.random.default_rng(6)
+    P = rng.integers(-9, 10, size=(800_000, 5)).astype(np.int8)
+    assert_solved(P, 0.5, solve_master(P, 0.5))
 
 
 @pytest.mark.parametrize(("width", "theta"), [(2, 5.0), (6, 400.0), (11, 8.0), (128, 8.0)])

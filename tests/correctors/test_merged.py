@@ -58,6 +58,16 @@ def test_rows_that_mostly_differ_are_left_as_they_are():
     assert rows.unmerged(z) is z
 
 
+def test_a_class_without_rows():
+    """As many rows that differ as there are classes, and yet one was split."""
+    y, weight = np.array([0, 0, 1]), np.array([1.0, 2.0, 4.0])
+    rows = MergedRows(y, weight, 3)
+    parent, cells = rows.split(np.array([False, True, True]))
+    assert parent.tolist() == [0, 0, 1]
+    assert cells.tolist() == [0, 1, 3]
+    assert rows.weight.tolist() == [1.0, 2.0, 4.0]
+
+
 def grown(loss, y, s, signs, codes, merge):
     """Solutions of a master that grows by columns, and the margins of all rows."""
     margin = Pairwise(codes.shape[1])
@@ -115,12 +125,28 @@ def test_fits_are_the_same(monkeypatch, coding, load, part):
     X, y = load(return_X_y=True)
     monkeypatch.setattr(merged_module, "_PART", part)
     fits = []
-    for worth in (0, np.inf):
-        monkeypatch.setattr(totally_corrective, "_WORTH_MERGING", worth)
+    for merged, a_table in ((0, np.inf), (0, 0), (np.inf, np.inf)):
+        monkeypatch.setattr(totally_corrective, "_WORTH_MERGING", merged)
+        monkeypatch.setattr(totally_corrective, "_WORTH_A_TABLE", a_table)
         fits.append(MultiBoostECC(coding, theta=30.0, max_iter=25, random_state=0).fit(X, y))
-    one, other = fits
+    one, tabled, other = fits
+    assert_array_equal(one.estimator_weights_, tabled.estimator_weights_)  # to the bit
+    assert_array_equal(one.history_["gap"], tabled.history_["gap"])
     assert one.n_iter_ == other.n_iter_
     assert_allclose(one.history_["loss"], other.history_["loss"], atol=2e-6)
     assert_allclose(one.history_["gap"], other.history_["gap"], rtol=1e-3, atol=1e-5)
     assert_array_equal(one.coding_matrix_, other.coding_matrix_)
     assert_array_equal(one.predict(X), other.predict(X))
+
+
+def test_rounds_that_are_solved_in_full_keep_their_rows():
+    """Those of the paper's experiments, whose digits are on record."""
+    X, y = load_wine(return_X_y=True)
+    X, y = np.tile(X, (100, 1)), np.tile(y, 100)
+    X[:, 0] += np.arange(len(y))
+    margin, weight = Pairwise(3), np.full(len(y), 1 / len(y))
+    for round_tol, merged in ((0.0, False), (0.03, True)):
+        corrector = totally_corrective.TotallyCorrective(
+            margin, y, weight, 5.0, 1e-6, round_tol=round_tol
+        )
+        assert (corrector._merged is not None) == merged

@@ -118,6 +118,23 @@ def test_threads_blocks_and_warm_starts_change_no_bit(few, monkeypatch):
     assert_array_equal(parts.estimator_weights_, found[0])
 
 
+@pytest.mark.parametrize(("light", "kept"), [(2.0**-8, 1), (1e-4, 0), (1e-12, 0), (1e-20, 0)])
+def test_uneven_weights_lose_no_digits(light, kept, few, monkeypatch):
+    """The heaviest rows, which are right, would leave no bits for the lightest."""
+    X, y, _ = data(3, 6000)
+    X[:, 0] = y
+    wrong = np.arange(len(y)) % 10 == 0
+    y[wrong] = (y[wrong] + 1) % 3
+    model = tcboost.AdaBoostECC("learned", 30, max_bins=100)
+    weight = np.where(wrong, light, 1.0)
+    found = model.fit(X, y, weight).certificate_
+    assert len(few) == kept
+    monkeypatch.setattr(boosting, "WORTH", 1 << 60)
+    expected = model.fit(X, y, weight).certificate_
+    assert found.primal == pytest.approx(expected.primal, abs=1e-9)
+    assert found.gap == pytest.approx(expected.gap, abs=1e-9)
+
+
 def test_margins_that_grow_too_far_are_kept_as_sums(few, monkeypatch):
     X, y, _ = data(3)
     X[:, 0] = y  # separable: coefficients are as large as they can be

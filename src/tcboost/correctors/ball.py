@@ -34,7 +34,7 @@ _SWEEPS, _DRAFT_SWEEPS, _POLISH = 2, 6, 50
 # A round adds up to one column for so many present ones, until the gap is near its tolerance.
 # On a sample the master is solved better, and so more columns at once cost nothing (covertype:
 # 112 of them in 36 rounds instead of 45, with the same loss).
-_BATCH, _BATCH_OF_MANY, _NEAR = 8, 4, 2.0
+_BATCH, _BATCH_OF_MANY, _BATCH_OF_DRAFT, _NEAR = 8, 4, 3, 2.0
 # More rows are many: with 20,000 of covertype a sample takes half the time, with 50,000 a
 # quarter. Then the rows of a sample, at the least, and for each column.
 _MANY, _SAMPLE, _A_COLUMN = 1 << 15, 1 << 12, 16
@@ -151,13 +151,16 @@ class BallCorrective:
         """What a master may leave is no better."""
         return 1e-2 * self.budget.price if self.budget.price > 0 else self.floor(0.0)
 
-    def batch(self) -> int:
+    def batch(self, draft: bool = False) -> int:
         """One near the end; before, several at once save two fifths of the time (pendigits)."""
+        if self._codes is not None:  # then a round finds one column
+            return 1
+        least = len(self.w) // _BATCH_OF_DRAFT if draft else 1
         # With a price there is no end of columns that would help a little.
         if self.budget.price == 0 and self._gap <= _NEAR * self._tol:
-            return 1
+            return max(1, least)
         many = self.budget.price > 0 or self._sampled
-        return max(1, len(self.w) // (_BATCH_OF_MANY if many else _BATCH))
+        return max(1, least, len(self.w) // (_BATCH_OF_MANY if many else _BATCH))
 
     def set_budget(self, budget: Budget) -> None:
         """Go on with another budget."""
@@ -206,6 +209,8 @@ class BallCorrective:
             last[: len(self._met[0])] = self._met[0]
             self.w = (w + last) / 2.0
             self._take_rows(2 * self._size)
+            if len(self._order) == len(self._y):  # else known of w is what a sample told
+                self._descend(_SHARE * self._tol)
             return False
         g, free = a - ridge * w, int(budget.intercept > 0)
         most = budget.theta if np.isfinite(budget.theta) else float(sizes.sum())

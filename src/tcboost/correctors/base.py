@@ -127,8 +127,8 @@ class Corrector(Protocol):
     def slack(self) -> float:
         """A difference of edges that does not count."""
 
-    def batch(self) -> int:
-        """The number of columns to add at once, at the most."""
+    def batch(self, draft: bool = False) -> int:
+        """The number of columns to add at once, at the most, maybe more in a draft."""
 
     def floor(self, r: float) -> float:
         """The edge that a new column must exceed; r bounds those of the present ones."""

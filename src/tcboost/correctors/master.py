@@ -139,11 +139,10 @@ class Master:
         self,
         s: Vector,
         loss: SmoothLoss,
-        growing: bool = True,
         n_threads: int = 1,
         width: int = 1,
     ) -> None:
-        self._arguments = s, width, _on_margins(loss), loss.centred, growing
+        self._arguments = s, width, _on_margins(loss), loss.centred
         self._native: Any = None
         self._n_threads = n_threads  # changes no bit
 

@@ -17,7 +17,8 @@ class MergedRows:
     """Rows of one class on which all hypotheses so far agree, as one row with their weight.
 
     All their margins are equal, whatever the coefficients and the codes. On 500,000 rows of
-    covertype 20 stumps make 1,830 rows that differ, and 100 stumps 234,225.
+    covertype 20 stumps make 1,830 rows that differ, and 100 stumps 234,225: the master of 20
+    rounds had taken nine tenths of the time.
     """
 
     def __init__(self, y: NDArray[np.intp], weight: Vector, n_classes: int) -> None:
@@ -51,7 +52,7 @@ class MergedRows:
             else:
                 self._row, parent, side = joined
                 self._class = self._class[parent]
-                if len(parent) == n:
+                if np.array_equal(parent, np.arange(n)):  # a class may have no rows
                     parent = None
         cells = (2 * self._class + side).astype(np.uint8)
         return None if parent is None else parent.astype(np.uint32), cells

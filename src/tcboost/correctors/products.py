@@ -13,9 +13,12 @@ from ..losses import DualWeights
 from ..rows.blocks import Block, LocalRows
 from .base import Seen, Vector
 
-# Margins from which on they pay: with fewer a round is short, and sums are exact to the last
-# digits whatever the number of rounds.
+# Margins from which on they pay: with fewer a round is short, and the rounding of margins that
+# are added up does not grow with the rounds.
 WORTH = 1 << 20
+# No weight of a row may be so many times another. The integers are as fine as the heaviest row
+# would need with the largest product, which a light one may have: its weights would be lost.
+EVEN = 1 << 10
 _FAR = 600.0  # no margin may be larger: its exponential would leave the range of a float
 
 

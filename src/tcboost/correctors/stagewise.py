@@ -84,7 +84,7 @@ class StageWise:
         """Every difference counts."""
         return 0.0
 
-    def batch(self) -> int:
+    def batch(self, draft: bool = False) -> int:
         """One column a round."""
         return 1
 

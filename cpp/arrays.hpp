@@ -1,0 +1,37 @@
+// What both files that know Python need: `bindings.cpp` and `master_bindings.cpp`.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+namespace nb = nanobind;
+
+using Codes = nb::ndarray<const std::int8_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Reals = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+// A NumPy array that owns what was in the vector.
+template <class Number>
+nb::object as_array(std::vector<Number> values) {
+    auto* owned = new std::vector<Number>(std::move(values));
+    nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<Number>*>(p); });
+    return nb::cast(nb::ndarray<nb::numpy, Number, nb::ndim<1>>(owned->data(), {owned->size()},
+                                                                owner));
+}
+
+// One that shares it, and so must not be written to.
+inline nb::object as_array(std::shared_ptr<const std::vector<double>> values) {
+    auto* shared = new std::shared_ptr<const std::vector<double>>(std::move(values));
+    nb::capsule owner(shared, [](void* p) noexcept {
+        delete static_cast<std::shared_ptr<const std::vector<double>>*>(p);
+    });
+    const std::vector<double>& at = **shared;
+    return nb::cast(nb::ndarray<nb::numpy, const double, nb::ndim<1>>(at.data(), {at.size()},
+                                                                      owner));
+}
+
+void bind_masters(nb::module_& m);
