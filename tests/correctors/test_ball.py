@@ -420,5 +420,5 @@ def test_a_sample_that_is_given_up_leaves_nothing_behind(monkeypatch):
             given_up += not run.corrector._sampled
             used = run.corrector.budget.sizes(run.w).sum()
             assert run.certificate.theta == pytest.approx(used, rel=1e-12)
-            assert run.corrector.gap == pytest.approx(restricted_gap(run), abs=1e-6)
+            assert run.corrector.gap >= restricted_gap(run) - 1e-6
     assert given_up > 20
