@@ -95,8 +95,8 @@ struct Merged {
 };
 
 // Solve from w, for weights s of the rows, of which there are n, and q columns. The first of equal
-// columns gets the coefficient. Of the masters of `benchmarks/master.py` up to 63 % of the columns go, and with them
-// 86 % of the Hessian, and up to 46 % of the rows.
+// columns gets the coefficient. Of the masters of `benchmarks/master.py` up to 63 % of the columns
+// go, and with them 86 % of the Hessian, and up to 46 % of the rows.
 template <class T>
 Solution solve_cold(const T* P, std::size_t n, std::size_t q, const SmoothLoss& loss,
                     const double* s, double theta, const double* w, double tol, int max_iter,
