@@ -12,7 +12,7 @@ from copy import deepcopy
 from dataclasses import replace
 from functools import partial
 from itertools import compress
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,7 @@ from .correctors import (
     lengths,
 )
 from .correctors.products import EVEN, WORTH
+from .history import History
 from .losses import DualWeights, Exponential, Loss, SmoothLoss, weigh
 from .margins import Codeword, Margin, Pairwise
 from .model.ensemble import Ensemble
@@ -209,7 +210,8 @@ class Run:
                 self.paused = deepcopy(self, {id(thing): thing for thing in shared})
             dual, g, priced = self._price(min(room, batch), bool(draft))
             if not draft and len(history) < len(history.edges):
-                history.record(self, g)
+                told = self.certificate, self.train_error(), self._least
+                history.record(self.w, g, *told)
                 if self.held_out:
                     history.validation_loss.append(self.held_out.loss(task, columns, self.w))
                     if len(history) - history.best >= self.held_out.patience:
@@ -422,64 +424,3 @@ class Run:
         dual = bound if budget.price > 0 else max(bound, self._certifier.dual(theta))
         name = task.loss.name if budget.ridge == 0 else f"{task.loss.name} with its ridge"
         return certificate(loss, dual, theta, task.chooser.hypothesis_class, name)
-
-
-class History:
-    """What the paper plots, round by round."""
-
-    def __init__(self, verbose: int) -> None:
-        self.edges: list[float] = []
-        self._inner_products: list[Vector] = []
-        self.weights: list[Vector] = []
-        self.certificates: list[Certificate] = []
-        self.validation_loss: list[float] = []
-        self._rounds: list[dict[str, float]] = []
-        self.verbose = verbose
-
-    def __len__(self) -> int:
-        return len(self._rounds)
-
-    @property
-    def best(self) -> int:
-        """The round of least validation loss, counted from one; 0 if there is none."""
-        return 1 + int(np.argmin(self.validation_loss)) if self.validation_loss else 0
-
-    def record(self, run: Run, g: Vector) -> None:
-        """Take down the state after a round, under the dual weights that follow from it."""
-        used, certificate = lengths(run.w), run.certificate
-        inner_products = lengths(g)
-        entry = {
-            "loss": certificate.primal,
-            "train_error": run.train_error(),
-            "min_margin": run._least / max(float(used.sum()), 1e-300),
-            "r": max(0.0, float(inner_products.max())),
-            "gap": certificate.gap,
-            "n_active": int(np.count_nonzero(used)),
-        }
-        self._rounds.append(entry)
-        self._inner_products.append(inner_products)
-        self.weights.append(run.w.copy())
-        self.certificates.append(certificate)
-        t = len(self._rounds)
-        if self.verbose > 1 or (self.verbose == 1 and (t <= 3 or t % 10 == 0)):
-            print(
-                f"round {t:4d}  loss {entry['loss']:+.6f}  train error "
-                f"{entry['train_error']:.4f}  gap {entry['gap']:.3g}  "
-                f"active {entry['n_active']}"
-            )
-
-    def forget(self) -> None:
-        """The last round is to be recorded anew."""
-        models = self._rounds, self._inner_products, self.weights, self.certificates
-        for entries in (*models, self.validation_loss):
-            del entries[-1:]
-
-    def arrays(self) -> dict[str, Any]:
-        """One array a quantity; inner products and weights are lists of growing arrays."""
-        names = ("loss", "train_error", "min_margin", "r", "gap", "n_active")
-        history: dict[str, Any] = {k: np.array([e[k] for e in self._rounds]) for k in names}
-        history["edge"] = np.array(self.edges)
-        history["inner_products"], history["weights"] = self._inner_products, self.weights
-        if self.validation_loss:
-            history["validation_loss"] = np.array(self.validation_loss)
-        return history
