@@ -44,6 +44,27 @@ def in_turn(
     return times
 
 
+class Rounds:
+    """When the rounds of a fit ended: a callback of scikit-learn's, from version 1.9 on."""
+
+    def __init__(self) -> None:
+        self.ends: list[float] = []
+
+    def setup(self, estimator: Any, context: Any) -> None:
+        pass
+
+    def teardown(self, estimator: Any, context: Any) -> None:
+        pass
+
+    def on_fit_task_begin(self, estimator: Any, context: Any) -> None:
+        pass
+
+    def on_fit_task_end(self, estimator: Any, context: Any) -> bool:
+        if context.task_name == "round":
+            self.ends.append(time.perf_counter())
+        return False
+
+
 def medians(times: Mapping[str, list[float]]) -> dict[str, float]:
     return {name: statistics.median(t) for name, t in times.items()}
 
