@@ -256,14 +256,14 @@ using Margin8 = nb::ndarray<nb::numpy, std::int8_t, nb::ndim<2>>;
 
 template <class Bin>
 Margin8 stump_signs(nb::ndarray<const Bin, nb::ndim<1>, nb::c_contig> cells, Places bins,
-                    std::int64_t cut, bool missing_right, int sign, int n_threads) {
+                    std::int64_t cut, bool missing_right, int sign) {
     const std::size_t n = cells.shape(0);
     auto* out = new std::int8_t[n];
     nb::capsule owner(out, [](void* p) noexcept { delete[] static_cast<std::int8_t*>(p); });
     {
         nb::gil_scoped_release release;
         tcboost::stump_signs(cells.data(), n, bins.data(), bins.shape(0), cut, missing_right, sign,
-                             n_threads, out);
+                             out);
     }
     return Margin8(out, {n, 1}, owner);
 }
@@ -403,7 +403,7 @@ NB_MODULE(_core, m) {
               nb::arg("weight").noconvert(), nb::arg("n_classes"), nb::arg("n_threads"),
               "Pairwise margins of sums of table rows; the least, and the weight of wrong rows.");
         m.def("stump_signs", signs, nb::arg("cells").noconvert(), nb::arg("bins").noconvert(),
-              nb::arg("cut"), nb::arg("missing_right"), nb::arg("sign"), nb::arg("n_threads"),
+              nb::arg("cut"), nb::arg("missing_right"), nb::arg("sign"),
               "What a stump says of each row.");
         m.def("prefix_sums", function, nb::arg("cells").noconvert(),
               nb::arg("u").noconvert(), nb::arg("y").noconvert().none(),

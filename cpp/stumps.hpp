@@ -12,24 +12,33 @@
 
 namespace tcboost {
 
+// out[i] = inside for the cells from `first` on, `count` of them, else -inside.
+template <class Bin>
+TCBOOST_WIDE void signs_of_range(const Bin* cells, std::size_t n, Bin first, Bin count,
+                                 std::int8_t inside, std::int8_t* TCBOOST_RESTRICT out) {
+    const auto outside = std::int8_t(-inside);
+    for (std::size_t i = 0; i < n; ++i) out[i] = Bin(cells[i] - first) < count ? inside : outside;
+}
+
 // out[i] = sign where the bin of row i is above the cut, or missing (0) with those to the right,
-// else -sign. `bins` has the bins of the cells that the rows are in.
+// else -sign. `bins` has the bins of the cells that the rows are in. Threads gain nothing here.
 template <class Bin>
 void stump_signs(const Bin* cells, std::size_t n, const std::int32_t* bins, std::size_t n_cells,
-                 std::int64_t cut, bool missing_right, int sign, int n_threads,
-                 std::int8_t* out) {
+                 std::int64_t cut, bool missing_right, int sign,
+                 std::int8_t* TCBOOST_RESTRICT out) {
+    if (n_cells == 0) return;  // and no rows
     std::vector<std::int8_t> table(n_cells);
     for (std::size_t c = 0; c < n_cells; ++c)
         table[c] = std::int8_t(bins[c] > cut || (missing_right && bins[c] == 0) ? sign : -sign);
-    if (n < 100000) n_threads = 1;  // not worth a thread
-    constexpr std::size_t chunk = 4096;
-    parallel_for((n + chunk - 1) / chunk, n_threads, [&](std::size_t c) {
-        // In locals: bytes written might overlap what is captured, and it takes four times as long.
-        const std::int8_t* from = table.data();
-        const Bin* cell = cells + c * chunk;
-        std::int8_t* TCBOOST_RESTRICT to = out + c * chunk;
-        for (std::size_t i = 0, m = std::min(chunk, n - c * chunk); i < m; ++i) to[i] = from[cell[i]];
-    });
+    // The cells of a feature that has a group for itself are its bins, and so those on one side a
+    // range: to compare takes a tenth of the time of looking up.
+    const auto inside = std::int8_t(-table[0]);
+    const auto first = std::find(table.begin(), table.end(), inside);
+    const auto last = std::find(first, table.end(), table[0]);
+    if (std::find(last, table.end(), inside) == table.end())
+        return signs_of_range(cells, n, Bin(first - table.begin()), Bin(last - first), inside, out);
+    const std::int8_t* of_cell = table.data();
+    for (std::size_t i = 0; i < n; ++i) out[i] = of_cell[cells[i]];
 }
 
 // A[j] = total - 2 (sums of the weights on the left of stump j): the edge of j with the sign +1.

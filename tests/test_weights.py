@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -141,14 +143,16 @@ def test_weights_and_their_sums_at_once(dtype, n_bins, shape, coded, cross_entro
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.uint32])
-@pytest.mark.parametrize("n", [5, 200_000])
-def test_stump_signs(dtype, n):
+@pytest.mark.parametrize("of_a_group", [True, False])
+def test_stump_signs(dtype, of_a_group):
     rng = np.random.default_rng(0)
-    bins = rng.integers(0, 9, size=200).astype(np.int32)
-    cells = rng.integers(200, size=n).astype(dtype)
-    for stump in [(4, True, 1), (4, False, -1), (0, True, 1), (8, False, 1)]:
-        found = _core.stump_signs(cells, bins, *stump, 2)
-        assert found.shape == (n, 1)
+    n_bins = 9 if of_a_group else 256
+    bins = rng.integers(0, 9, size=200) if of_a_group else np.arange(256)
+    bins, cells = bins.astype(np.int32), rng.integers(len(bins), size=1000).astype(dtype)
+    cuts = 0, n_bins // 2, n_bins - 2, n_bins - 1
+    for stump in product(cuts, (True, False), (1, -1)):
+        found = _core.stump_signs(cells, bins, *stump)
+        assert found.shape == (1000, 1)
         assert found[:, 0].tolist() == ref.stump_signs(cells, bins, *stump)
 
 

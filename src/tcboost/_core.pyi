@@ -153,7 +153,6 @@ def stump_signs(
     cut: int,
     missing_right: bool,
     sign: int,
-    n_threads: int,
 ) -> NDArray[np.int8]:
     """What a stump says of each row."""
 

@@ -146,7 +146,7 @@ class StumpOracle:
         right = bool(self._missing_right[candidate])
         stump = groups.bins(d), int(self._cut[candidate]), right, h.sign
         g = groups.group[d]
-        parts = [stump_signs(b.cells[:, g], *stump, b.n_threads) for b in self._rows.blocks]
+        parts = [stump_signs(b.cells[:, g], *stump) for b in self._rows.blocks]
         return parts[0] if len(parts) == 1 else np.vstack(parts)
 
     def margins(self, columns: Sequence[Column], v: Vector) -> tuple[Vector, float, float]:
@@ -231,7 +231,7 @@ class StumpPrices(Prices):
         For one h the best m in {-1, +1}^C is ``sign a(h)`` with the edge ``sum_c |a_c(h)|``, so
         a maximum over stumps of that sum is the maximum over all stumps and all codes.
         """
-        edges = np.abs(self._A).sum(axis=1)
+        edges = np.einsum("jc->j", np.abs(self._A))  # quicker than to sum an axis
         j = int(edges.argmax())
         code = np.where(self._A[j] >= 0, 1, -1).astype(np.int8)
         return self._oracle.stump(j, 1), code, float(edges[j])
