@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from dataclasses import dataclass
 
 import numpy as np
@@ -63,8 +64,7 @@ class Certifier:
     """
 
     def __init__(self) -> None:
-        self._edges: list[float] = []
-        self._offsets: list[float] = []
+        self._edges, self._offsets = array("d"), array("d")
 
     def add(self, best_edge: float, offset: float) -> None:
         """Record e* and ``loss(w) + <w, g>`` of a round."""

@@ -40,6 +40,13 @@ class Column:
         pairs = [(h.candidate, h.sign) for h in self.hypotheses]  # type: ignore[attr-defined]
         return np.array(pairs, dtype=np.int64)
 
+    @cached_property
+    def signed_code(self) -> NDArray[np.int64]:
+        """The code of a stump with the sign +1."""
+        assert self.code is not None
+        sign: int = self.hypotheses[0].sign  # type: ignore[attr-defined]
+        return sign * self.code.astype(np.int64)
+
     def outputs(self, X: Vector) -> NDArray[np.int8]:
         """The outputs on new rows."""
         return self.coded(self.predictions(X))

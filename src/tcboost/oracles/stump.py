@@ -284,12 +284,12 @@ class StumpPrices(Prices):
 
     def edges(self, columns: list[Column]) -> NDArray[np.int64]:
         """Edges of earlier columns, looked up in the table."""
-        pairs = np.concatenate([c.candidates for c in columns]).reshape(len(columns), -1, 2)
-        candidate, sign = pairs[..., 0], pairs[..., 1]
         if columns[0].code is None:
+            candidate, sign = np.array([c.candidates for c in columns]).transpose(2, 0, 1)
             return sign * self._A[candidate, np.arange(self._A.shape[1])]
-        codes = np.array([c.code for c in columns], dtype=np.int64)
-        return sign * (codes * self._A[candidate[:, 0]]).sum(axis=1, keepdims=True)
+        codes = np.concatenate([c.signed_code for c in columns]).reshape(len(columns), -1)
+        edges = self._A.take(_candidates(columns), axis=0)
+        return np.einsum("jc,jc->j", codes, edges)[:, None]
 
 
 def _wanted(rows: LocalRows, unused: NDArray[np.bool_] | None) -> NDArray[np.int64] | None:
