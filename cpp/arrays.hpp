@@ -4,12 +4,14 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <utility>
 #include <vector>
 
 namespace nb = nanobind;
+using nb::literals::operator""_a;
 
 using Codes = nb::ndarray<const std::int8_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Reals = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
@@ -21,6 +23,20 @@ nb::object as_array(std::vector<Number> values) {
     nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<Number>*>(p); });
     return nb::cast(nb::ndarray<nb::numpy, Number, nb::ndim<1>>(owned->data(), {owned->size()},
                                                                 owner));
+}
+
+// One of that shape, whose numbers work(numbers) writes without the GIL.
+template <class Number, std::size_t Dims, class Work>
+nb::ndarray<nb::numpy, Number, nb::ndim<Dims>> filled(const std::size_t (&shape)[Dims], Work work) {
+    std::size_t size = 1;
+    for (const std::size_t length : shape) size *= length;
+    auto* numbers = new Number[size];
+    nb::capsule owner(numbers, [](void* p) noexcept { delete[] static_cast<Number*>(p); });
+    {
+        nb::gil_scoped_release release;
+        work(numbers);
+    }
+    return {numbers, Dims, shape, owner};
 }
 
 // One that shares it, and so must not be written to.

@@ -3,6 +3,7 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
@@ -11,6 +12,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 #if defined(__linux__)
@@ -32,9 +34,10 @@ using Offsets = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::d
 using Sums = nb::ndarray<nb::numpy, std::int64_t, nb::ndim<2>>;
 
 using Places = nb::ndarray<const std::int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using GroupArrays = std::tuple<Offsets, Offsets, Places, Offsets, Offsets>;
 
-tcboost::Groups checked_groups(std::size_t n_groups, Offsets first, Offsets group, Places place,
-                               Offsets offset, Offsets wanted) {
+tcboost::Groups checked_groups(std::size_t n_groups, const GroupArrays& arrays) {
+    const auto& [first, group, place, offset, wanted] = arrays;
     const std::size_t n_features = group.shape(0);
     if (first.shape(0) != n_groups + 1 || offset.shape(0) != n_features + 1)
         throw std::invalid_argument("first and offset need one more entry than there are");
@@ -63,20 +66,13 @@ Sums sums_of(Bins<Bin> cells, std::size_t n, std::size_t K, std::optional<Offset
     if (M && (!y || M->shape(1) != width))
         throw std::invalid_argument("a code needs classes, and one bit a weight");
     const std::size_t rows = static_cast<std::size_t>(groups.offset[groups.n_features]) + classes;
-    auto* out = new std::int64_t[rows * width];
-    nb::capsule owner(out, [](void* p) noexcept { delete[] static_cast<std::int64_t*>(p); });
-    {
-        nb::gil_scoped_release release;
-        work(width, out);
-    }
-    return Sums(out, {rows, width}, owner);
+    return filled<std::int64_t>({rows, width}, [&](std::int64_t* out) { work(width, out); });
 }
 
 template <class Bin>
 Sums prefix_sums(Bins<Bin> cells, Weights u, std::optional<Offsets> y, std::optional<Codes> M,
-                 Offsets first, Offsets group, Places place, Offsets offset, Offsets wanted,
-                 int n_threads) {
-    const auto groups = checked_groups(cells.shape(1), first, group, place, offset, wanted);
+                 const GroupArrays& arrays, int n_threads) {
+    const auto groups = checked_groups(cells.shape(1), arrays);
     const std::size_t n = u.shape(0);
     return sums_of(cells, n, u.shape(1), y, M, groups, [&](std::size_t width, std::int64_t* out) {
         tcboost::prefix_sums(cells.data(), u.data(), y ? y->data() : nullptr,
@@ -126,19 +122,13 @@ std::array<double, 4> descend(Signs H, std::optional<Codes> codes, Offsets start
                             F.data(), theta, price, tol, max_sweeps);
 }
 
-using Scores = nb::ndarray<nb::numpy, double, nb::ndim<2>>;
-
-Scores score_gradients(Signs H, Offsets start, Reals weight, Changed F, bool exponential,
-                       int n_threads) {
+auto score_gradients(Signs H, Offsets start, Reals weight, Changed F, bool exponential,
+                     int n_threads) {
     const auto rows = scored_rows(H, start, weight, F, exponential, n_threads);
     const std::size_t t = H.shape(1);
-    auto* out = new double[t * rows.n_classes];
-    nb::capsule owner(out, [](void* p) noexcept { delete[] static_cast<double*>(p); });
-    {
-        nb::gil_scoped_release release;
+    return filled<double>({t, rows.n_classes}, [&](double* out) {
         tcboost::score_gradients(rows, H.data(), t, F.data(), out);
-    }
-    return Scores(out, {t, rows.n_classes}, owner);
+    });
 }
 
 nb::tuple stump_tables(const std::vector<std::int64_t>& feature,
@@ -172,20 +162,12 @@ nb::object stump_scores(Features X, Offsets feature, Offsets start, Reals cuts, 
     const tcboost::StumpTables model{n_used,       feature.data(), start.data(), cuts.data(),
                                      table.data(), table.shape(1), unit};
     auto run = [&](double* scores, std::int64_t* classes) {
-        nb::gil_scoped_release release;
         tcboost::stump_scores(X.data(), X.stride(0), X.stride(1), n, model, width, n_threads,
                               scores, classes);
     };
-    if (best) {
-        auto* out = new std::int64_t[n];
-        nb::capsule owner(out, [](void* p) noexcept { delete[] static_cast<std::int64_t*>(p); });
-        run(nullptr, out);
-        return nb::cast(nb::ndarray<nb::numpy, std::int64_t, nb::ndim<1>>(out, {n}, owner));
-    }
-    auto* out = new double[n * width];
-    nb::capsule owner(out, [](void* p) noexcept { delete[] static_cast<double*>(p); });
-    run(out, nullptr);
-    return nb::cast(Scores(out, {n, width}, owner));
+    if (best)
+        return nb::cast(filled<std::int64_t>({n}, [&](std::int64_t* out) { run(nullptr, out); }));
+    return nb::cast(filled<double>({n, width}, [&](double* out) { run(out, nullptr); }));
 }
 
 using Margins = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
@@ -212,9 +194,9 @@ nb::tuple dual_integers(Margins z, Reals weight, bool cross_entropy,
 
 template <class Bin>
 nb::tuple weigh_and_sum(Margins z, Reals weight, bool cross_entropy, double least, Bins<Bin> cells,
-                        Offsets y, std::optional<Codes> M, Offsets first, Offsets group,
-                        Places place, Offsets offset, Offsets wanted, int n_threads) {
-    const auto groups = checked_groups(cells.shape(1), first, group, place, offset, wanted);
+                        Offsets y, std::optional<Codes> M, const GroupArrays& arrays,
+                        int n_threads) {
+    const auto groups = checked_groups(cells.shape(1), arrays);
     const std::size_t n = z.shape(0);
     if (z.size() == 0 || weight.shape(0) != n)
         throw std::invalid_argument("z and weight differ in their shapes, or have no rows");
@@ -230,9 +212,8 @@ nb::tuple weigh_and_sum(Margins z, Reals weight, bool cross_entropy, double leas
 
 template <class Bin>
 nb::tuple multiply_and_sum(Changed E, Margins factors, Codes signs, Reals weight, int bits,
-                           Bins<Bin> cells, Offsets y, Offsets first, Offsets group, Places place,
-                           Offsets offset, Offsets wanted, int n_threads) {
-    const auto groups = checked_groups(cells.shape(1), first, group, place, offset, wanted);
+                           Bins<Bin> cells, Offsets y, const GroupArrays& arrays, int n_threads) {
+    const auto groups = checked_groups(cells.shape(1), arrays);
     const std::size_t n = y.shape(0), n_classes = factors.shape(0) / 2;
     const std::size_t stride = (n_classes + 3) / 4 * 4;
     if (n == 0 || weight.shape(0) != n || signs.shape(0) != n || signs.shape(1) != 1)
@@ -252,20 +233,14 @@ nb::tuple multiply_and_sum(Changed E, Margins factors, Codes signs, Reals weight
     return nb::make_tuple(sums, nb::make_tuple(found.total, found.largest, found.error));
 }
 
-using Margin8 = nb::ndarray<nb::numpy, std::int8_t, nb::ndim<2>>;
-
 template <class Bin>
-Margin8 stump_signs(nb::ndarray<const Bin, nb::ndim<1>, nb::c_contig> cells, Places bins,
-                    std::int64_t cut, bool missing_right, int sign) {
+auto stump_signs(nb::ndarray<const Bin, nb::ndim<1>, nb::c_contig> cells, Places bins,
+                 std::int64_t cut, bool missing_right, int sign) {
     const std::size_t n = cells.shape(0);
-    auto* out = new std::int8_t[n];
-    nb::capsule owner(out, [](void* p) noexcept { delete[] static_cast<std::int8_t*>(p); });
-    {
-        nb::gil_scoped_release release;
+    return filled<std::int8_t>({n, 1}, [&](std::int8_t* out) {
         tcboost::stump_signs(cells.data(), n, bins.data(), bins.shape(0), cut, missing_right, sign,
                              out);
-    }
-    return Margin8(out, {n, 1}, owner);
+    });
 }
 
 Sums stump_edges(Weights sums, Offsets left, Offsets missing, Offsets total) {
@@ -276,10 +251,9 @@ Sums stump_edges(Weights sums, Offsets left, Offsets missing, Offsets total) {
     if (std::any_of(left.data(), left.data() + n, no_row) ||
         std::any_of(missing.data(), missing.data() + n, no_row))
         throw std::invalid_argument("there is no such row of sums");
-    auto* A = new std::int64_t[n * width];
-    nb::capsule owner(A, [](void* p) noexcept { delete[] static_cast<std::int64_t*>(p); });
-    tcboost::stump_edges(sums.data(), width, left.data(), missing.data(), n, total.data(), A);
-    return Sums(A, {n, width}, owner);
+    return filled<std::int64_t>({n, width}, [&](std::int64_t* A) {
+        tcboost::stump_edges(sums.data(), width, left.data(), missing.data(), n, total.data(), A);
+    });
 }
 
 nb::tuple longest(Weights A, const std::vector<std::int64_t>& taken, Offsets starts,
@@ -303,19 +277,14 @@ template <class Number>
 using Outputs = nb::ndarray<const Number, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
 template <class Number>
-nb::ndarray<nb::numpy, Number, nb::ndim<2>> pairwise_margins(Outputs<Number> outputs, Offsets y,
-                                                             int n_threads) {
+auto pairwise_margins(Outputs<Number> outputs, Offsets y, int n_threads) {
     const std::size_t n = outputs.shape(0);
     if (y.shape(0) != n || outputs.shape(1) < 2)
         throw std::invalid_argument("outputs and y differ in their rows, or have one class");
     const std::size_t width = outputs.shape(1) - 1;
-    auto* rho = new Number[n * width];
-    nb::capsule owner(rho, [](void* p) noexcept { delete[] static_cast<Number*>(p); });
-    {
-        nb::gil_scoped_release release;
+    return filled<Number>({n, width}, [&](Number* rho) {
         tcboost::pairwise_margins(outputs.data(), y.data(), n, width, n_threads, rho);
-    }
-    return {rho, {n, width}, owner};
+    });
 }
 
 void add_margins(Changed z, double coefficient, Codes rho, int n_threads) {
@@ -324,16 +293,12 @@ void add_margins(Changed z, double coefficient, Codes rho, int n_threads) {
     tcboost::add_margins(z.data(), coefficient, rho.data(), z.size(), n_threads);
 }
 
-nb::ndarray<nb::numpy, bool, nb::ndim<1>> pairwise_wrong(Margins z, Offsets y, int n_threads) {
+auto pairwise_wrong(Margins z, Offsets y, int n_threads) {
     const std::size_t n = z.shape(0);
     if (y.shape(0) != n) throw std::invalid_argument("z and y differ in their rows");
-    auto* wrong = new bool[n];
-    nb::capsule owner(wrong, [](void* p) noexcept { delete[] static_cast<bool*>(p); });
-    {
-        nb::gil_scoped_release release;
+    return filled<bool>({n}, [&](bool* wrong) {
         tcboost::pairwise_wrong(z.data(), y.data(), n, z.shape(1), n_threads, wrong);
-    }
-    return nb::ndarray<nb::numpy, bool, nb::ndim<1>>(wrong, {n}, owner);
+    });
 }
 
 nb::tuple add_coded(Changed z, double coefficient, Codes signs,
@@ -366,16 +331,13 @@ nb::tuple cell_margins(Bins<Bin> cells, Offsets first, Offsets used, Margins tab
     for (std::size_t u = 0; u < used.shape(0); ++u)
         if (used(u) < 0 || std::size_t(used(u)) >= n_groups)
             throw std::invalid_argument("there is no such group");
-    auto* z = new double[n * (n_classes - 1)];
-    nb::capsule owner(z, [](void* p) noexcept { delete[] static_cast<double*>(p); });
     tcboost::Seen seen;
-    {
-        nb::gil_scoped_release release;
+    const auto z = filled<double>({n, n_classes - 1}, [&](double* out) {
         seen = tcboost::cell_margins(cells.data(), first.data(), used.data(), used.shape(0),
                                      table.data(), stride, y.data(), weight.data(), n,
-                                     n_classes - 1, n_threads, z);
-    }
-    return nb::make_tuple(Scores(z, {n, n_classes - 1}, owner), seen.least, seen.error);
+                                     n_classes - 1, n_threads, out);
+    });
+    return nb::make_tuple(z, seen.least, seen.error);
 }
 
 // What `threadpoolctl` asks the kernel for, in a hundredth of the time: 3 of the 5 ms that it takes
@@ -397,86 +359,65 @@ std::optional<std::vector<std::string>> loaded_libraries() {
 
 NB_MODULE(_core, m) {
     m.doc() = "Kernels of tcboost, stateless functions on arrays, and its restricted masters.";
-    const auto def = [&m](auto function, auto signs, auto weigh, auto multiply, auto margins) {
-        m.def("cell_margins", margins, nb::arg("cells").noconvert(), nb::arg("first").noconvert(),
-              nb::arg("used").noconvert(), nb::arg("table").noconvert(), nb::arg("y").noconvert(),
-              nb::arg("weight").noconvert(), nb::arg("n_classes"), nb::arg("n_threads"),
+    const auto def = [&m](auto bin) {
+        using Bin = decltype(bin);
+        m.def("cell_margins", &cell_margins<Bin>, "cells"_a.noconvert(), "first"_a.noconvert(),
+              "used"_a.noconvert(), "table"_a.noconvert(), "y"_a.noconvert(),
+              "weight"_a.noconvert(), "n_classes"_a, "n_threads"_a,
               "Pairwise margins of sums of table rows; the least, and the weight of wrong rows.");
-        m.def("stump_signs", signs, nb::arg("cells").noconvert(), nb::arg("bins").noconvert(),
-              nb::arg("cut"), nb::arg("missing_right"), nb::arg("sign"),
-              "What a stump says of each row.");
-        m.def("prefix_sums", function, nb::arg("cells").noconvert(),
-              nb::arg("u").noconvert(), nb::arg("y").noconvert().none(),
-              nb::arg("M").noconvert().none(),
-              nb::arg("first").noconvert(), nb::arg("group").noconvert(),
-              nb::arg("place").noconvert(), nb::arg("offset").noconvert(),
-              nb::arg("wanted").noconvert(), nb::arg("n_threads"),
+        m.def("stump_signs", &stump_signs<Bin>, "cells"_a.noconvert(), "bins"_a.noconvert(),
+              "cut"_a, "missing_right"_a, "sign"_a, "What a stump says of each row.");
+        m.def("prefix_sums", &prefix_sums<Bin>, "cells"_a.noconvert(), "u"_a.noconvert(),
+              "y"_a.noconvert().none(), "M"_a.noconvert().none(), "groups"_a.noconvert(),
+              "n_threads"_a,
               "Sums of V over the rows, by feature and cumulated over its bins, and by class.");
-        m.def("weigh_and_sum", weigh, nb::arg("z").noconvert(), nb::arg("weight").noconvert(),
-              nb::arg("cross_entropy"), nb::arg("least"), nb::arg("cells").noconvert(),
-              nb::arg("y").noconvert(), nb::arg("M").noconvert().none(),
-              nb::arg("first").noconvert(), nb::arg("group").noconvert(),
-              nb::arg("place").noconvert(), nb::arg("offset").noconvert(),
-              nb::arg("wanted").noconvert(), nb::arg("n_threads"),
+        m.def("weigh_and_sum", &weigh_and_sum<Bin>, "z"_a.noconvert(), "weight"_a.noconvert(),
+              "cross_entropy"_a, "least"_a, "cells"_a.noconvert(), "y"_a.noconvert(),
+              "M"_a.noconvert().none(), "groups"_a.noconvert(), "n_threads"_a,
               "`prefix_sums` of the dual weights at margins z, and what `dual_integers` tells.");
-        m.def("multiply_and_sum", multiply, nb::arg("E").noconvert(),
-              nb::arg("factors").noconvert(), nb::arg("signs").noconvert(),
-              nb::arg("weight").noconvert(), nb::arg("bits"), nb::arg("cells").noconvert(),
-              nb::arg("y").noconvert(), nb::arg("first").noconvert(),
-              nb::arg("group").noconvert(), nb::arg("place").noconvert(),
-              nb::arg("offset").noconvert(), nb::arg("wanted").noconvert(), nb::arg("n_threads"),
+        m.def("multiply_and_sum", &multiply_and_sum<Bin>, "E"_a.noconvert(),
+              "factors"_a.noconvert(), "signs"_a.noconvert(), "weight"_a.noconvert(), "bits"_a,
+              "cells"_a.noconvert(), "y"_a.noconvert(), "groups"_a.noconvert(), "n_threads"_a,
               "Multiply E, then `prefix_sums` of it; its sum, the largest, weight of wrong rows.");
     };
-    def(&prefix_sums<std::uint8_t>, &stump_signs<std::uint8_t>, &weigh_and_sum<std::uint8_t>,
-        &multiply_and_sum<std::uint8_t>, &cell_margins<std::uint8_t>);
-    def(&prefix_sums<std::uint16_t>, &stump_signs<std::uint16_t>, &weigh_and_sum<std::uint16_t>,
-        &multiply_and_sum<std::uint16_t>, &cell_margins<std::uint16_t>);
-    def(&prefix_sums<std::uint32_t>, &stump_signs<std::uint32_t>, &weigh_and_sum<std::uint32_t>,
-        &multiply_and_sum<std::uint32_t>, &cell_margins<std::uint32_t>);
-    m.def("stump_edges", &stump_edges, nb::arg("sums").noconvert(), nb::arg("left").noconvert(),
-          nb::arg("missing").noconvert(), nb::arg("total").noconvert(),
+    def(std::uint8_t{}), def(std::uint16_t{}), def(std::uint32_t{});
+    m.def("stump_edges", &stump_edges, "sums"_a.noconvert(), "left"_a.noconvert(),
+          "missing"_a.noconvert(), "total"_a.noconvert(),
           "Edges of stumps with the sign +1, from `prefix_sums`.");
-    m.def("stump_tables", &stump_tables, nb::arg("feature"), nb::arg("threshold"),
-          nb::arg("sign"), nb::arg("missing_right"), nb::arg("v").noconvert(),
+    m.def("stump_tables", &stump_tables, "feature"_a, "threshold"_a, "sign"_a, "missing_right"_a,
+          "v"_a.noconvert(),
           "For `stump_scores`: features, starts, cuts and the flat table of a sum of stumps.");
-    m.def("longest", &longest, nb::arg("A").noconvert(), nb::arg("taken"),
-          nb::arg("starts").noconvert(), nb::arg("limit"),
+    m.def("longest", &longest, "A"_a.noconvert(), "taken"_a, "starts"_a.noconvert(), "limit"_a,
           "Lengths of the rows of A, and the longest rows, one a part, that are not taken.");
     m.def("loaded_libraries", &loaded_libraries,
           "Paths of the shared libraries in this process; None where that cannot be told.");
-    m.def("descend", &descend, nb::arg("H").noconvert(), nb::arg("codes").none(),
-          nb::arg("start").noconvert(), nb::arg("weight").noconvert(),
-          nb::arg("W").noconvert(), nb::arg("F").noconvert(), nb::arg("linear").none(),
-          nb::arg("theta"), nb::arg("price"), nb::arg("ridge"), nb::arg("free_ridge"), nb::arg("tol"),
-          nb::arg("max_sweeps"), nb::arg("exponential"), nb::arg("n_threads"),
+    m.def("descend", &descend, "H"_a.noconvert(), "codes"_a.none(), "start"_a.noconvert(),
+          "weight"_a.noconvert(), "W"_a.noconvert(), "F"_a.noconvert(), "linear"_a.none(),
+          "theta"_a, "price"_a, "ridge"_a, "free_ridge"_a, "tol"_a, "max_sweeps"_a, "exponential"_a,
+          "n_threads"_a,
           "Improve W and F in place; returns the restricted gap, above tol an estimate of it, the "
           "size of W, ridge |W|^2, and <W, minus the gradient of the loss>.");
-    m.def("score_gradients", &score_gradients, nb::arg("H").noconvert(),
-          nb::arg("start").noconvert(), nb::arg("weight").noconvert(),
-          nb::arg("F").noconvert(), nb::arg("exponential"), nb::arg("n_threads"),
+    m.def("score_gradients", &score_gradients, "H"_a.noconvert(), "start"_a.noconvert(),
+          "weight"_a.noconvert(), "F"_a.noconvert(), "exponential"_a, "n_threads"_a,
           "Minus the gradient by the class vector of each column of H, at the scores F.");
-    m.def("stump_scores", &stump_scores, nb::arg("X").noconvert(),
-          nb::arg("feature").noconvert(), nb::arg("start").noconvert(),
-          nb::arg("cuts").noconvert(), nb::arg("table").noconvert(), nb::arg("unit"),
-          nb::arg("width"), nb::arg("best"), nb::arg("n_threads"),
+    m.def("stump_scores", &stump_scores, "X"_a.noconvert(), "feature"_a.noconvert(),
+          "start"_a.noconvert(), "cuts"_a.noconvert(), "table"_a.noconvert(), "unit"_a, "width"_a,
+          "best"_a, "n_threads"_a,
           "Scores of the rows of X, or the best of them, from one table a feature.");
-    m.def("dual_integers", &dual_integers, nb::arg("z").noconvert(),
-          nb::arg("weight").noconvert(), nb::arg("cross_entropy"),
-          nb::arg("u").noconvert(), nb::arg("n_threads"),
+    m.def("dual_integers", &dual_integers, "z"_a.noconvert(), "weight"_a.noconvert(),
+          "cross_entropy"_a, "u"_a.noconvert(), "n_threads"_a,
           "Dual weights in integers, into u; a loss, the bits, the sum of u, the least z.");
-    auto margins = [&m](auto function) {
-        m.def("pairwise_margins", function, nb::arg("outputs").noconvert(),
-              nb::arg("y").noconvert(), nb::arg("n_threads"), "Margins of outputs.");
+    const auto margins = [&m](auto number) {
+        m.def("pairwise_margins", &pairwise_margins<decltype(number)>, "outputs"_a.noconvert(),
+              "y"_a.noconvert(), "n_threads"_a, "Margins of outputs.");
     };
-    margins(&pairwise_margins<std::int8_t>);
-    margins(&pairwise_margins<double>);
-    m.def("add_margins", &add_margins, nb::arg("z").noconvert(), nb::arg("coefficient"),
-          nb::arg("rho").noconvert(), nb::arg("n_threads"), "z += coefficient rho.");
-    m.def("add_coded", &add_coded, nb::arg("z").noconvert(), nb::arg("coefficient"),
-          nb::arg("signs").noconvert(), nb::arg("code").noconvert(), nb::arg("y").noconvert(),
-          nb::arg("weight").noconvert(), nb::arg("n_threads"),
+    margins(std::int8_t{}), margins(double{});
+    m.def("add_margins", &add_margins, "z"_a.noconvert(), "coefficient"_a, "rho"_a.noconvert(),
+          "n_threads"_a, "z += coefficient rho.");
+    m.def("add_coded", &add_coded, "z"_a.noconvert(), "coefficient"_a, "signs"_a.noconvert(),
+          "code"_a.noconvert(), "y"_a.noconvert(), "weight"_a.noconvert(), "n_threads"_a,
           "z += coefficient times pairwise margins; the least z, and the weight of wrong rows.");
-    m.def("pairwise_wrong", &pairwise_wrong, nb::arg("z").noconvert(),
-          nb::arg("y").noconvert(), nb::arg("n_threads"), "Which rows are misclassified.");
+    m.def("pairwise_wrong", &pairwise_wrong, "z"_a.noconvert(), "y"_a.noconvert(), "n_threads"_a,
+          "Which rows are misclassified.");
     bind_masters(m);
 }

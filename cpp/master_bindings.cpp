@@ -179,17 +179,15 @@ void bind_masters(nb::module_& m) {
         using M = Master<decltype(type)>;
         nb::class_<M> master(m, name, "A restricted master; see cpp/master.hpp.");
         if constexpr (std::is_same_v<decltype(type), tcboost::Tabled>)
-            master.def("add", &M::add_tabled, nb::arg("cells").noconvert(),
-                       nb::arg("table").noconvert());
+            master.def("add", &M::add_tabled, "cells"_a.noconvert(), "table"_a.noconvert());
         else
-            master.def("add", &M::add, nb::arg("columns").noconvert());
+            master.def("add", &M::add, "columns"_a.noconvert());
         master
-            .def(nb::init<Reals, std::size_t, nb::object, bool>(), nb::arg("s"),
-                 nb::arg("width"), nb::arg("on_margins").none(), nb::arg("centred"))
-            .def("split", &M::split, nb::arg("parent").noconvert(), nb::arg("s"))
-            .def("keep", &M::keep, nb::arg("kept"))
-            .def("solve", &M::solve, nb::arg("theta"), nb::arg("w"), nb::arg("tol"),
-                 nb::arg("max_iter"), nb::arg("n_threads"))
+            .def(nb::init<Reals, std::size_t, nb::object, bool>(), "s"_a, "width"_a,
+                 "on_margins"_a.none(), "centred"_a)
+            .def("split", &M::split, "parent"_a.noconvert(), "s"_a)
+            .def("keep", &M::keep, "kept"_a)
+            .def("solve", &M::solve, "theta"_a, "w"_a, "tol"_a, "max_iter"_a, "n_threads"_a)
             .def("__getstate__", &M::state)
             .def("__setstate__",
                  [](M& self, nb::tuple state) {
@@ -204,15 +202,13 @@ void bind_masters(nb::module_& m) {
     master(tcboost::Dense<std::int16_t>{}, "Master16");
     master(tcboost::Dense<double>{}, "MasterFloat");
     auto cold = [&m](auto solve) {
-        m.def("solve_cold", solve, nb::arg("P").noconvert(), nb::arg("s"),
-              nb::arg("on_margins").none(), nb::arg("centred"), nb::arg("theta"), nb::arg("w"),
-              nb::arg("tol"), nb::arg("max_iter"), nb::arg("n_threads"),
+        m.def("solve_cold", solve, "P"_a.noconvert(), "s"_a, "on_margins"_a.none(), "centred"_a,
+              "theta"_a, "w"_a, "tol"_a, "max_iter"_a, "n_threads"_a,
               "The restricted master of a whole matrix; see cpp/cold.hpp.");
     };
     cold(&solve_cold<std::int8_t>), cold(&solve_cold<std::int16_t>), cold(&solve_cold<double>);
-    m.def("minimise_along", &minimise_along, nb::arg("s"), nb::arg("on_margins").none(),
-          nb::arg("centred"), nb::arg("z"), nb::arg("zd"), nb::arg("t_max"),
-          "The t in (0, t_max] of least loss at z + t zd.");
-    m.def("solve_simplex_qp", &solve_simplex_qp, nb::arg("H"), nb::arg("g"), nb::arg("theta"),
-          nb::arg("w"), "The step of a Newton model; None if H is not positive definite.");
+    m.def("minimise_along", &minimise_along, "s"_a, "on_margins"_a.none(), "centred"_a, "z"_a,
+          "zd"_a, "t_max"_a, "The t in (0, t_max] of least loss at z + t zd.");
+    m.def("solve_simplex_qp", &solve_simplex_qp, "H"_a, "g"_a, "theta"_a, "w"_a,
+          "The step of a Newton model; None if H is not positive definite.");
 }

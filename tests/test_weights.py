@@ -134,10 +134,10 @@ def test_weights_and_their_sums_at_once(dtype, n_bins, shape, coded, cross_entro
     for wanted in (np.arange(3), np.array([0, 2])):
         arrays = offset, np.arange(3), place, offset, wanted
         u, *found = integers(z, weight, cross_entropy)
-        expected = _core.prefix_sums(cells, u, y, M, *arrays, 1)
+        expected = _core.prefix_sums(cells, u, y, M, arrays, 1)
         for n_threads, least in ((1, np.nan), (2, z.min()), (3, np.nan)):
             rule = weight, cross_entropy, least
-            sums, told = _core.weigh_and_sum(z, *rule, cells, y, M, *arrays, n_threads)
+            sums, told = _core.weigh_and_sum(z, *rule, cells, y, M, arrays, n_threads)
             np.testing.assert_array_equal(sums, expected)
             assert told == tuple(found)
 
@@ -219,11 +219,11 @@ def test_kernels_refuse_what_does_not_fit():
     cells, one = np.zeros((4, 1), dtype=np.uint8, order="F"), np.array([0, 1])
     arrays = one, np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int32), one, one[:1]
     with pytest.raises(ValueError, match="shapes"):
-        _core.weigh_and_sum(z, weight[:3], False, 0.0, cells, y, None, *arrays, 1)
+        _core.weigh_and_sum(z, weight[:3], False, 0.0, cells, y, None, arrays, 1)
     with pytest.raises(ValueError, match="rows"):
-        _core.weigh_and_sum(z, weight, False, 0.0, cells, y[:3], None, *arrays, 1)
+        _core.weigh_and_sum(z, weight, False, 0.0, cells, y[:3], None, arrays, 1)
     with pytest.raises(ValueError, match="code"):
-        _core.weigh_and_sum(z, weight, False, 0.0, cells, y, signs, *arrays, 1)
+        _core.weigh_and_sum(z, weight, False, 0.0, cells, y, signs, arrays, 1)
     table, of_rows = np.zeros((1, 4)), (y, weight, 3)
     for wrong, match in (
         ((one, one[:1], table, y[:3], weight, 3), "rows"),

@@ -5,17 +5,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 Number = TypeVar("Number", np.int8, np.float64)
+# first, group, place, offset and the groups that are wanted: see `Groups` of cpp/histogram.hpp.
+GroupArrays = tuple[
+    NDArray[np.int64],
+    NDArray[np.int64],
+    NDArray[np.int32],
+    NDArray[np.int64],
+    NDArray[np.int64],
+]
 
 def prefix_sums(
     cells: NDArray[np.uint8] | NDArray[np.uint16] | NDArray[np.uint32],
     u: NDArray[np.int64],
     y: NDArray[np.int64] | None,
     M: NDArray[np.int8] | None,
-    first: NDArray[np.int64],
-    group: NDArray[np.int64],
-    place: NDArray[np.int32],
-    offset: NDArray[np.int64],
-    wanted: NDArray[np.int64],
+    groups: GroupArrays,
     n_threads: int,
 ) -> NDArray[np.int64]:
     """Sums of V over the rows, by feature and cumulated over its bins, and by class."""
@@ -28,11 +32,7 @@ def weigh_and_sum(
     cells: NDArray[np.uint8] | NDArray[np.uint16] | NDArray[np.uint32],
     y: NDArray[np.int64],
     M: NDArray[np.int8] | None,
-    first: NDArray[np.int64],
-    group: NDArray[np.int64],
-    place: NDArray[np.int32],
-    offset: NDArray[np.int64],
-    wanted: NDArray[np.int64],
+    groups: GroupArrays,
     n_threads: int,
 ) -> tuple[NDArray[np.int64], tuple[float, int, int, float]]:
     """`prefix_sums` of the dual weights at margins z, and what `dual_integers` tells."""
@@ -45,11 +45,7 @@ def multiply_and_sum(
     bits: int,
     cells: NDArray[np.uint8] | NDArray[np.uint16] | NDArray[np.uint32],
     y: NDArray[np.int64],
-    first: NDArray[np.int64],
-    group: NDArray[np.int64],
-    place: NDArray[np.int32],
-    offset: NDArray[np.int64],
-    wanted: NDArray[np.int64],
+    groups: GroupArrays,
     n_threads: int,
 ) -> tuple[NDArray[np.int64], tuple[int, float, float]]:
     """Multiply E, then `prefix_sums` of it; its sum, the largest, weight of wrong rows."""

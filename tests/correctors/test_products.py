@@ -31,11 +31,11 @@ def test_kernel(dtype, n_classes, n):
     arrays = offset, np.arange(2), place, offset, np.arange(2)
     bits = 40
     expected, u, wrong = ref.multiplied(E, factors, signs, y, weight, bits)
-    sums = _core.prefix_sums(cells, np.array(u, dtype=np.int64), y, None, *arrays, 1)
+    sums = _core.prefix_sums(cells, np.array(u, dtype=np.int64), y, None, arrays, 1)
     for n_threads in (1, 2, 3):
         moved = E.copy()
         rule = factors, signs, weight, bits
-        got, told = _core.multiply_and_sum(moved, *rule, cells, y, *arrays, n_threads)
+        got, told = _core.multiply_and_sum(moved, *rule, cells, y, arrays, n_threads)
         assert_array_equal(moved, expected)
         assert_array_equal(got, sums)
         assert told[:2] == (sum(map(sum, u)), expected.max())
@@ -45,11 +45,11 @@ def test_kernel(dtype, n_classes, n):
 def test_kernel_refuses_what_does_not_fit():
     y, weight, signs = np.zeros(4, dtype=np.int64), np.ones(4), np.ones((4, 1), dtype=np.int8)
     cells, one = np.zeros((4, 1), dtype=np.uint8, order="F"), np.array([0, 1])
-    arrays = one, np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int32), one, one[:1], 1
+    arrays = one, np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int32), one, one[:1]
     E, factors = np.tile([0.0, 1.0, 1.0, 0.0], (4, 1)), np.ones((6, 4))
 
     def call(E=E, factors=factors, signs=signs, weight=weight, y=y):
-        return _core.multiply_and_sum(E, factors, signs, weight, 3, cells, y, *arrays)
+        return _core.multiply_and_sum(E, factors, signs, weight, 3, cells, y, arrays, 1)
 
     assert call()[1] == (4 * 2 * 8, 1.0, 0.0)
     for wrong in ({"weight": weight[:3]}, {"signs": signs[:3]}, {"y": y[:3]}):

@@ -54,7 +54,7 @@ class Block(NamedTuple):
         wanted if nothing is said.
         """
         V = np.ascontiguousarray(V)
-        return prefix_sums(self.cells, V, y, M, *self._arrays(wanted), self.n_threads)
+        return prefix_sums(self.cells, V, y, M, self.groups.arrays(wanted), self.n_threads)
 
     def weigh_and_sum(
         self,
@@ -70,9 +70,9 @@ class Block(NamedTuple):
 
         With what ``dual_integers`` tells of them. The `least` margin is NaN if not known.
         """
-        z, arrays = np.ascontiguousarray(z), self._arrays(wanted)
+        z, arrays = np.ascontiguousarray(z), self.groups.arrays(wanted)
         rule = weight, cross_entropy, least
-        return weigh_and_sum(z, *rule, self.cells, y, M, *arrays, self.n_threads)
+        return weigh_and_sum(z, *rule, self.cells, y, M, arrays, self.n_threads)
 
     def multiply_and_sum(
         self,
@@ -84,13 +84,8 @@ class Block(NamedTuple):
         bits: int,
     ) -> tuple[NDArray[np.int64], tuple[int, float, float]]:
         """The same of weights that are kept as products (``cpp/products.hpp``)."""
-        rule, arrays = (factors, signs, weight, bits), self._arrays(None)
-        return multiply_and_sum(E, *rule, self.cells, y, *arrays, self.n_threads)
-
-    def _arrays(self, wanted: Integers | None) -> tuple[Any, Any, Any, Any, Integers]:
-        groups = self.groups
-        wanted = groups.every if wanted is None else wanted
-        return groups.first, groups.group, groups.place, groups.offset, wanted
+        rule, arrays = (factors, signs, weight, bits), self.groups.arrays()
+        return multiply_and_sum(E, *rule, self.cells, y, arrays, self.n_threads)
 
 
 class LocalRows:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from .._core import GroupArrays
 
 _CELLS = 256  # of a group of several features, at the most
 
@@ -31,6 +34,11 @@ class Groups:
     def every(self) -> NDArray[np.int64]:
         """All groups."""
         return np.arange(len(self.first) - 1)
+
+    def arrays(self, wanted: NDArray[np.int64] | None = None) -> GroupArrays:
+        """For kernels, with the groups that are `wanted`; all if nothing is said."""
+        wanted = self.every if wanted is None else wanted
+        return self.first, self.group, self.place, self.offset, wanted
 
     def bins(self, d: int) -> NDArray[np.int32]:
         """Of feature d, the bin of each cell of its group."""
