@@ -72,24 +72,15 @@ class Task(NamedTuple):
         """
         rows, margin, products = self.rows, self.margin, None
         assert isinstance(self.loss, SmoothLoss)
-        if (
-            type(margin) is Pairwise
-            and margin.width > 1
-            and isinstance(self.oracle, StumpOracle)
-        ):
-            many = len(rows) * margin.width >= WORTH
-            few_cells = 32 * rows.groups.first[-1] <= len(rows) * len(rows.groups.first)
-            even = rows.weight.max() <= EVEN * rows.weight.min()
-            if many and few_cells and even and isinstance(self.loss, Exponential):
-                products = Products(rows, margin.width + 1)
+        many = len(rows) * margin.width >= WORTH
+        few_cells = 32 * rows.groups.first[-1] <= len(rows) * len(rows.groups.first)
+        even = rows.weight.max() <= EVEN * rows.weight.min()
+        exponential = type(margin) is Pairwise and isinstance(self.loss, Exponential)
+        stumps = isinstance(self.oracle, StumpOracle)
+        if many and few_cells and even and exponential and stumps and margin.width > 1:
+            products = Products(rows, margin.width + 1)
         rule = self.loss, pseudo_loss, rows.n_threads, products
         return StageWise(margin, rows.y, rows.weight, *rule)
-
-    def price_products(self, products: Products) -> tuple[DualWeights, Prices]:
-        """All hypotheses under dual weights that are kept as products."""
-        assert isinstance(self.oracle, StumpOracle)
-        sums, dual = products.weigh()
-        return dual, self.oracle.prices(self.rows, sums)
 
     def weigh_and_price(
         self, z: Vector, least: float = np.nan, unused: Unused = None
@@ -345,7 +336,9 @@ class Run:
         """The dual weights of the present coefficients, and all hypotheses under them."""
         task, corrector = self.task, self.corrector
         if isinstance(corrector, StageWise) and corrector.products:
-            return task.price_products(corrector.products)
+            assert isinstance(task.oracle, StumpOracle)
+            sums, dual = corrector.products.weigh()
+            return dual, task.oracle.prices(task.rows, sums)
         z = self._z = corrector.z
         if corrector.dual and corrector.dual.u is not None:
             return corrector.dual, task.price(corrector.dual.u, self._left_out)
