@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 
@@ -23,3 +24,10 @@ def data_dir() -> Path:
 def masters_dir() -> Path:
     """Frozen restricted masters with their optimal values."""
     return _folder("TCBOOST_MASTERS")
+
+
+@pytest.fixture
+def frozen(request, masters_dir):
+    """rho, theta, optimum and its gap."""
+    with np.load(masters_dir / f"{request.param}.npz") as data:
+        return data["rho"], float(data["theta"]), float(data["log_loss"]), float(data["gap"])
