@@ -256,6 +256,13 @@ Sums stump_edges(Weights sums, Offsets left, Offsets missing, Offsets total) {
     });
 }
 
+auto largest(Weights A, std::optional<Codes> codes) {
+    if (A.shape(0) == 0 || (codes && codes->shape(0) != A.shape(1)))
+        throw std::invalid_argument("A has no rows, or not one column for each row of the codes");
+    return tcboost::largest(A.data(), A.shape(0), A.shape(1), codes ? codes->data() : nullptr,
+                            codes ? codes->shape(1) : 0);
+}
+
 nb::tuple longest(Weights A, const std::vector<std::int64_t>& taken, Offsets starts,
                   std::size_t limit) {
     const std::size_t n = A.shape(0);
@@ -387,6 +394,8 @@ NB_MODULE(_core, m) {
     m.def("stump_tables", &stump_tables, "feature"_a, "threshold"_a, "sign"_a, "missing_right"_a,
           "v"_a.noconvert(),
           "For `stump_scores`: features, starts, cuts and the flat table of a sum of stumps.");
+    m.def("largest", &largest, "A"_a.noconvert(), "codes"_a.noconvert().none(),
+          "The row of A of the largest edge for each code, or for the best of all, and its edge.");
     m.def("longest", &longest, "A"_a.noconvert(), "taken"_a, "starts"_a.noconvert(), "limit"_a,
           "Lengths of the rows of A, and the longest rows, one a part, that are not taken.");
     m.def("loaded_libraries", &loaded_libraries,

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <utility>
 #include <vector>
 
@@ -54,6 +55,32 @@ inline void stump_edges(const std::int64_t* sums, std::size_t width, const std::
             for (std::size_t k = 0; row >= 0 && k < width; ++k)
                 a[k] -= 2 * sums[std::size_t(row) * width + k];
     }
+}
+
+// The row j of A (n x width) and the code, of those in m (width x n_codes, by rows), whose edge
+// |A[j] m| is the largest, with A[j] m: for each code the first on a tie. Without codes it is the
+// best code of each row, the edge being the sum of |A[j]|. In NumPy that took 50 microseconds
+// instead of 8 for the 2,044 stumps of covertype.
+inline std::vector<std::pair<std::int64_t, std::int64_t>> largest(const std::int64_t* A,
+                                                                  std::size_t n, std::size_t width,
+                                                                  const std::int8_t* m,
+                                                                  std::size_t n_codes) {
+    std::vector<std::pair<std::int64_t, std::int64_t>> best(m ? n_codes : 1, {0, 0});
+    for (std::size_t l = 0; l < best.size(); ++l)
+        with_constant(width, [&](auto w) {
+            std::int64_t most = -1;
+            for (std::size_t j = 0; j < n; ++j) {
+                std::int64_t sum = 0;
+                for (std::size_t k = 0; k < w; ++k) {
+                    const std::int64_t a = A[j * w + k];
+                    sum += m ? a * m[k * n_codes + l] : std::abs(a);
+                }
+                if (std::abs(sum) <= most) continue;
+                most = std::abs(sum);
+                best[l] = {std::int64_t(j), sum};
+            }
+        });
+    return best;
 }
 
 // The length of each row of A (n x width), and of each of the parts of them between `starts` the

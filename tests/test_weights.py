@@ -157,13 +157,20 @@ def test_stump_signs(dtype, of_a_group):
 
 
 @pytest.mark.parametrize("width", [1, 3, 10])
-def test_stump_edges_and_the_longest_of_them(width):
+def test_stump_edges_and_the_best_of_them(width):
     rng = np.random.default_rng(width)
     sums = rng.integers(-5, 6, size=(30, width))
     left, missing = rng.integers(-1, 30, size=(2, 40))
     total = rng.integers(-9, 10, size=width)
     A = _core.stump_edges(sums, left, missing, total)
     np.testing.assert_array_equal(A, ref.stump_edges(sums, left, missing, total))
+    codes = np.where(rng.random((width, 5)) < 0.5, 1, -1).astype(np.int8)
+    for given in (codes, codes[:, :1].copy(), None):
+        assert _core.largest(A, given) == ref.largest(A, given)
+    assert _core.largest(0 * A, None) == [(0, 0)]
+    for matrix, given in ((A[:0], codes), (A, np.ones((width + 1, 1), dtype=np.int8))):
+        with pytest.raises(ValueError, match="A has no rows, or not one column"):
+            _core.largest(matrix, given)
     starts = np.array([0, 1, 12, 13, 30, 40])
     for taken, limit in (([], 0), ([], 1), ([0, 12, 30], 3), (list(range(13, 30)), 9)):
         lengths, found = _core.longest(A, taken, starts, limit)

@@ -169,6 +169,9 @@ def stump_tables(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]:
     """For `stump_scores`: features, starts, cuts and the flat table of a sum of stumps."""
 
+def largest(A: NDArray[np.int64], codes: NDArray[np.int8] | None) -> list[tuple[int, int]]:
+    """The row of A of the largest edge for each code, or for the best of all, and its edge."""
+
 def longest(
     A: NDArray[np.int64], taken: list[int], starts: NDArray[np.int64], limit: int
 ) -> tuple[NDArray[np.float64], list[tuple[float, int]]]:

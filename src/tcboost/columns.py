@@ -157,11 +157,13 @@ class LearnedCode(_Coded):
     def choose(self, prices: Prices, wanted: Wanted) -> Priced:
         """The best hypothesis and code."""
         h, code, edge = prices.learned()
-        a = prices.constant
-        constant, bounds = float(np.abs(a).sum()), np.array([edge])
-        if constant > wanted.floor and edge - constant <= wanted.slack:
-            signs = np.where(a >= 0, 1, -1).astype(np.int8)
-            return Priced((Column((CONSTANT,), signs),), constant, bounds)
+        bounds = np.array([edge])
+        if wanted.slack > 0:  # else the constant is the first on a tie
+            a = prices.constant
+            constant = float(np.abs(a).sum())
+            if constant > wanted.floor and edge - constant <= wanted.slack:
+                signs = np.where(a >= 0, 1, -1).astype(np.int8)
+                return Priced((Column((CONSTANT,), signs),), constant, bounds)
         return Priced((Column((h,), code),) if edge > wanted.floor else (), edge, bounds)
 
 

@@ -7,6 +7,7 @@ column is ``sum_ik u_ik rho_ik = sum_ij V_ij o_j(x_i)`` with ``V = adjoint(u)``.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any, Protocol
 
 import numpy as np
@@ -78,6 +79,13 @@ class Codeword:
         parts = [slice(i, i + n) for i in range(0, len(y), n)]
         best = [self.scores(self.M[y[p]] * z[p]).argmax(axis=1) for p in parts]
         return np.concatenate(best) != y
+
+
+@cache
+def other_classes(n_classes: int) -> NDArray[np.intp]:
+    """For each class all others, in ascending order: those of pairwise margins."""
+    k = np.arange(n_classes - 1)
+    return k + (k >= np.arange(n_classes)[:, None])
 
 
 class Pairwise:

@@ -48,6 +48,19 @@ def stump_edges(sums: Ints, left: Ints, missing: Ints, total: Ints) -> list[list
     return out
 
 
+def largest(A: Ints, codes: Ints | None) -> list[tuple[int, int]]:
+    """For each code the first row of A whose product with it is the largest, and that.
+
+    Without codes for the best code of each row.
+    """
+    if codes is None:
+        edges = [[sum(abs(int(a)) for a in row) for row in A]]
+    else:
+        edges = (A @ codes.astype(np.int64)).T.tolist()
+    best = (max(range(len(e)), key=lambda j: (abs(e[j]), -j)) for e in edges)
+    return [(j, e[j]) for j, e in zip(best, edges, strict=True)]
+
+
 def longest(
     A: Ints, taken: list[int], starts: Ints, limit: int
 ) -> tuple[list[float], list[tuple[float, int]]]:

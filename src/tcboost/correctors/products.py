@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..losses import DualWeights
+from ..margins import other_classes
 from ..rows.blocks import Block, LocalRows
 from .base import Seen, Vector
 
@@ -79,9 +80,10 @@ class Products:
 
     def margins(self) -> Vector:
         """The margins z."""
-        y, k = self._rows.y, np.arange(len(self._factors) // 2 - 1)
+        y = self._rows.y
         E = self.E * self._factors[2 * y + (self._signs[:, 0] > 0)]
-        return -np.log(np.take_along_axis(E, k + (k >= y[:, None]), axis=1))
+        others = other_classes(len(self._factors) // 2)
+        return -np.log(np.take_along_axis(E, others[y], axis=1))
 
 
 def _exponent(x: float) -> int:

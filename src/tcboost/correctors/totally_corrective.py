@@ -155,8 +155,7 @@ class TotallyCorrective:
     ) -> bool:
         """Steps (4) and (5) of Algorithm 3."""
         if self._part < self._theta:
-            edge = float(prices.edges([columns[0]]).sum(dtype=float)) / dual.scale
-            self._grow(edge)
+            self._grow(prices.edge(columns[0]) / dual.scale)
         for column, of_rows in zip(columns, predictions, strict=True):
             self._add(column, of_rows)
         self.w = np.append(self.w, np.zeros(len(columns)))

@@ -40,13 +40,6 @@ class Column:
         pairs = [(h.candidate, h.sign) for h in self.hypotheses]  # type: ignore[attr-defined]
         return np.array(pairs, dtype=np.int64)
 
-    @cached_property
-    def signed_code(self) -> NDArray[np.int64]:
-        """The code of a stump with the sign +1."""
-        assert self.code is not None
-        sign: int = self.hypotheses[0].sign  # type: ignore[attr-defined]
-        return sign * self.code.astype(np.int64)
-
     def outputs(self, X: Vector) -> NDArray[np.int8]:
         """The outputs on new rows."""
         return self.coded(self.predictions(X))
@@ -74,6 +67,10 @@ class Prices:
     def edges(self, columns: list[Column]) -> NDArray[np.int64]:
         """What each hypothesis of columns chosen before adds to their edges."""
         raise NotImplementedError
+
+    def edge(self, column: Column) -> int:
+        """The edge of one column."""
+        return sum(self.edges([column])[0].tolist())
 
     def learned(self) -> tuple[Hypothesis, NDArray[np.int8], float]:
         """The best h and code in {-1, +1}^C together, and their edge."""

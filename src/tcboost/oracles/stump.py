@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -10,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._core import cell_margins, longest, stump_edges, stump_signs
+from .._core import cell_margins, largest, longest, stump_edges, stump_signs
+from ..margins import other_classes
 from ..rows.binning import MISSING
 from ..rows.blocks import Block, LocalRows
 from .base import Column, Prices, Vector
@@ -73,6 +75,8 @@ class StumpOracle:
         self._left[0] = -1  # the constant has all rows on its right
         on_left = (missing > 0)[self._feature] & ~self._missing_right
         self._missing = np.where(on_left, offset[self._feature] + MISSING, -1)
+        self._list, self._n_known = list[Column](), 0  # see `table`
+        self._places, self._signs = array("q"), array("q")
         bins = "exact ranks" if rows.binning.exact else f"{n_bins.max() - 1} bins"
         self.hypothesis_class = f"stumps on {bins}"
 
@@ -82,6 +86,23 @@ class StumpOracle:
     def feature(self, candidates: NDArray[np.intp]) -> NDArray[np.intp]:
         """The features that candidates are about."""
         return self._feature[candidates]
+
+    def table(self, columns: list[Column]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The candidates of columns, and their signs, times the codes if there are codes.
+
+        A run asks for its own list again, longer, in every round: what is known of that list
+        is kept. Else it took a quarter of a stage-wise round on iris, T = 500.
+        """
+        if columns is not self._list or len(columns) < self._n_known:
+            self._list, self._n_known = columns, 0
+            del self._places[:], self._signs[:]
+        for column in columns[self._n_known :]:
+            place, sign = column.candidates.T
+            self._places.extend(place.tolist())
+            self._signs.extend((sign if column.code is None else sign * column.code).tolist())
+        self._n_known = len(columns)
+        places, signs = np.array(self._places), np.array(self._signs)
+        return places.reshape(len(columns), -1), signs.reshape(len(columns), -1)
 
     def price(
         self,
@@ -202,8 +223,9 @@ class StumpPrices(Prices):
 
     def best(self, W: NDArray[Any] | None) -> list[tuple[Stump, float]]:
         """The best stump for each column; the first candidate on a tie."""
-        A = self._A if W is None else self._A @ W.astype(np.int64)
-        return self._found(A, np.abs(A).argmax(axis=0))
+        if W is None:
+            return self._found(np.abs(self._A).argmax(axis=0))
+        return [self._signed(*one) for one in largest(self._A, np.ascontiguousarray(W))]
 
     def next_best(self, n: int) -> list[list[tuple[Stump, float]]]:
         """The best stumps of the second feature for each column, and so on to the n-th."""
@@ -213,17 +235,16 @@ class StumpPrices(Prices):
             [starts[d] + sizes[starts[d] : starts[d + 1], k].argmax() for k, d in enumerate(ds)]
             for ds in order[1:n]
         ]
-        return [self._found(self._A, np.array(c)) for c in chosen]
+        return [self._found(np.array(c)) for c in chosen]
 
-    def _found(
-        self, A: NDArray[np.int64], chosen: NDArray[np.intp]
-    ) -> list[tuple[Stump, float]]:
+    def _found(self, chosen: NDArray[np.intp]) -> list[tuple[Stump, float]]:
         """A chosen candidate for each column, and its edge."""
-        edges = A[chosen, np.arange(A.shape[1])]
-        return [
-            (self._oracle.stump(int(j), 1 if e >= 0 else -1), float(abs(e)))
-            for j, e in zip(chosen, edges, strict=True)
-        ]
+        edges = self._A[chosen, np.arange(self._A.shape[1])]
+        return [self._signed(*one) for one in zip(chosen.tolist(), edges.tolist(), strict=True)]
+
+    def _signed(self, candidate: int, edge: int) -> tuple[Stump, float]:
+        """A candidate with the sign of its edge."""
+        return self._oracle.stump(candidate, 1 if edge >= 0 else -1), float(abs(edge))
 
     def learned(self) -> tuple[Stump, NDArray[np.int8], float]:
         """The best stump and code together.
@@ -231,10 +252,9 @@ class StumpPrices(Prices):
         For one h the best m in {-1, +1}^C is ``sign a(h)`` with the edge ``sum_c |a_c(h)|``, so
         a maximum over stumps of that sum is the maximum over all stumps and all codes.
         """
-        edges = np.einsum("jc->j", np.abs(self._A))  # quicker than to sum an axis
-        j = int(edges.argmax())
+        ((j, edge),) = largest(self._A, None)
         code = np.where(self._A[j] >= 0, 1, -1).astype(np.int8)
-        return self._oracle.stump(j, 1), code, float(edges[j])
+        return self._oracle.stump(j, 1), code, float(edge)
 
     def vector(
         self, taken: Sequence[Column], limit: int
@@ -264,12 +284,11 @@ class StumpPrices(Prices):
         Right less wrong ones are the edge. All margins of a codeword are -1 or +1; of a code,
         those between classes on the same side are 0 and the others -2 or +2.
         """
-        edge, size, unequal = sum(self.edges([column])[0].tolist()), 1, total
+        edge, size, unequal = self.edge(column), 1, total
         if column.code is not None:
             m, size = column.code, 2
-            c, k = np.arange(len(m))[:, None], np.arange(len(m) - 1)
-            apart = m[:, None] != m[k + (k >= c)]
-            unequal = sum(self._by_class[:, :-1][apart].tolist())
+            apart = m[:, None] != m[other_classes(len(m))]
+            unequal = int(self._by_class[:, :-1][apart].sum())
         right = (unequal + edge // size) // 2
         return unequal - right, right, total - unequal, float(size)
 
@@ -284,12 +303,17 @@ class StumpPrices(Prices):
 
     def edges(self, columns: list[Column]) -> NDArray[np.int64]:
         """Edges of earlier columns, looked up in the table."""
+        place, sign = self._oracle.table(columns)
         if columns[0].code is None:
-            candidate, sign = np.array([c.candidates for c in columns]).transpose(2, 0, 1)
-            return sign * self._A[candidate, np.arange(self._A.shape[1])]
-        codes = np.concatenate([c.signed_code for c in columns]).reshape(len(columns), -1)
-        edges = self._A.take(_candidates(columns), axis=0)
-        return np.einsum("jc,jc->j", codes, edges)[:, None]
+            return sign * self._A[place, np.arange(self._A.shape[1])]
+        return np.einsum("jc,jc->j", sign, self._A.take(place[:, 0], axis=0))[:, None]
+
+    def edge(self, column: Column) -> int:
+        """Of one column, exact."""
+        place, sign = column.candidates.T
+        if column.code is None:
+            return sum((sign * self._A[place, np.arange(self._A.shape[1])]).tolist())
+        return int(sign[0] * (self._A[place[0]] @ column.code))
 
 
 def _wanted(rows: LocalRows, unused: NDArray[np.bool_] | None) -> NDArray[np.int64] | None:
