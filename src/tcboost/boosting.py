@@ -368,9 +368,10 @@ class Run:
         if known is not None:
             g, (squares, slope) = w, known
         else:
-            shrinkage = budget.ridges(w) * w
-            g, slope = a - shrinkage, float((w * a).sum())
-            squares = float((shrinkage * w).sum())
+            g, slope, squares = a, float((w * a).sum()), 0.0
+            if budget.ridge > 0 or budget.intercept > 0:
+                shrinkage = budget.ridges(w) * w
+                g, squares = a - shrinkage, float((shrinkage * w).sum())
         if budget.price == 0:
             r = max(0.0, float(lengths(g).max(initial=0.0)))
         floor = corrector.floor(r) if limit > 0 else np.inf

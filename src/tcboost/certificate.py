@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from array import array
 from dataclasses import dataclass
 
@@ -42,7 +43,7 @@ class Certificate:
     unused_features: tuple[int, ...] = ()
 
     def __str__(self) -> str:
-        if not np.isfinite(self.gap):
+        if not math.isfinite(self.gap):
             return (
                 f"The training {self.loss} is {self.primal:.6g}; {self.hypothesis_class} are "
                 "fitted, not searched, so nothing is proved about the best possible."
@@ -82,6 +83,6 @@ def certificate(
 ) -> Certificate:
     """The certificate of a model with the given loss, dual bound and budget."""
     # What the sums behind both values may have lost to rounding.
-    slack = 1e-14 * (1.0 + abs(primal) + abs(dual)) if np.isfinite(dual) else 0.0
+    slack = 1e-14 * (1.0 + abs(primal) + abs(dual)) if math.isfinite(dual) else 0.0
     dual = min(dual, primal) - slack
     return Certificate(primal, dual, primal - dual, theta, hypothesis_class, loss)

@@ -125,8 +125,8 @@ def draw_code(
     _check_n_classes(n_classes)
     while True:
         positive = rng.random(n_classes) < 0.5
-        if positive.any() and not positive.all():
-            return np.where(positive, 1, -1).astype(np.int8)
+        if 0 < np.count_nonzero(positive) < n_classes:
+            return 2 * positive.view(np.int8) - np.int8(1)
 
 
 def runs(n_classes: int) -> NDArray[np.int8]:

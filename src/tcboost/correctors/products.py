@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from functools import partial
+from functools import partial, reduce
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -76,7 +77,7 @@ class Products:
         least = -math.log(self._most)
         # The weights had been divided by the margins of a row.
         self.seen = Seen(least, sum(errors) * (self._factors.shape[0] // 2 - 1))
-        return sum(tables), DualWeights(None, total, math.log(self._sum), least=least)
+        return reduce(add, tables), DualWeights(None, total, math.log(self._sum), least=least)
 
     def margins(self) -> Vector:
         """The margins z."""

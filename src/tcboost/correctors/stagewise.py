@@ -121,7 +121,7 @@ class StageWise:
                 z += coefficient * rho
         if coefficient is None:
             return False
-        self.w = np.append(self.w, coefficient)
+        self.w = np.concatenate([self.w, [coefficient]])
         return True
 
     def _move(
