@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "machine.hpp"
+#include "threads.hpp"
 
 namespace tcboost {
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "machine.hpp"
+#include "threads.hpp"
 #include "weights.hpp"
 
 namespace tcboost {

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "machine.hpp"
+#include "threads.hpp"
 
 namespace tcboost {
 

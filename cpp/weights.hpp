@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "machine.hpp"
+#include "threads.hpp"
 
 namespace tcboost {
 
