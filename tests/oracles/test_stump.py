@@ -303,6 +303,35 @@ def test_edges_of_columns_with_a_stump_for_each_bit(missing):
     assert (prices.edges(columns) <= top).all()
 
 
+@pytest.mark.parametrize("coded", [True, False])
+def test_edges_of_a_list_that_grows(coded):
+    rows = random_rows(0)
+    oracle, rng = StumpOracle(rows), np.random.default_rng(0)
+
+    def column():
+        stumps = [oracle.stump(int(j), 1) for j in rng.integers(len(oracle), size=3)]
+        return Column((stumps[0],), draw_code(3, rng)) if coded else Column(tuple(stumps))
+
+    def check(columns, seed):
+        V = random_V(seed, len(rows), 3)
+        prices = oracle.price(rows, V)
+        outputs = (c.outputs(rows.X) for c in columns)
+        expected = [int((V * o).sum()) for o in outputs]
+        assert prices.edges(columns).sum(axis=1).tolist() == expected
+        assert [prices.edge(c) for c in columns] == expected
+
+    columns = [column()]
+    for seed in range(4):
+        check(columns, seed)
+        columns += [column() for _ in range(seed)]
+    check(columns, 4)
+    other = [column() for _ in columns]  # of the same length
+    check(other, 5)
+    check(columns, 6)
+    del columns[2:]
+    check(columns, 7)
+
+
 def test_weights_of_60_bits():
     rng = np.random.default_rng(0)
     rows = random_rows(7, n=30, missing=0.1)
