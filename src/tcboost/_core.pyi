@@ -172,6 +172,11 @@ def stump_tables(
 def largest(A: NDArray[np.int64], codes: NDArray[np.int8] | None) -> list[tuple[int, int]]:
     """The row of A of the largest edge for each code, or for the best of all, and its edge."""
 
+def next_largest(
+    A: NDArray[np.int64], starts: NDArray[np.int64], limit: int
+) -> list[list[tuple[int, int]]]:
+    """The rows of A of the second to the limit-th largest edge for each column, one a part."""
+
 def longest(
     A: NDArray[np.int64], taken: list[int], starts: NDArray[np.int64], limit: int
 ) -> tuple[NDArray[np.float64], list[tuple[float, int]]]:

@@ -11,7 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._core import cell_margins, largest, longest, stump_edges, stump_signs
+from .._core import (
+    cell_margins,
+    largest,
+    longest,
+    next_largest,
+    stump_edges,
+    stump_signs,
+)
 from ..margins import other_classes
 from ..rows.binning import MISSING
 from ..rows.blocks import Block, LocalRows
@@ -224,23 +231,16 @@ class StumpPrices(Prices):
     def best(self, W: NDArray[Any] | None) -> list[tuple[Stump, float]]:
         """The best stump for each column; the first candidate on a tie."""
         if W is None:
-            return self._found(np.abs(self._A).argmax(axis=0))
+            chosen = np.abs(self._A).argmax(axis=0)
+            edges = self._A[chosen, np.arange(self._A.shape[1])]
+            found = zip(chosen.tolist(), edges.tolist(), strict=True)
+            return [self._signed(*one) for one in found]
         return [self._signed(*one) for one in largest(self._A, np.ascontiguousarray(W))]
 
     def next_best(self, n: int) -> list[list[tuple[Stump, float]]]:
         """The best stumps of the second feature for each column, and so on to the n-th."""
-        sizes, starts = np.abs(self._A), self._oracle.starts
-        order = (-np.maximum.reduceat(sizes, starts[:-1])).argsort(axis=0, kind="stable")
-        chosen = [
-            [starts[d] + sizes[starts[d] : starts[d + 1], k].argmax() for k, d in enumerate(ds)]
-            for ds in order[1:n]
-        ]
-        return [self._found(np.array(c)) for c in chosen]
-
-    def _found(self, chosen: NDArray[np.intp]) -> list[tuple[Stump, float]]:
-        """A chosen candidate for each column, and its edge."""
-        edges = self._A[chosen, np.arange(self._A.shape[1])]
-        return [self._signed(*one) for one in zip(chosen.tolist(), edges.tolist(), strict=True)]
+        found = next_largest(self._A, self._oracle.starts, n)
+        return [[self._signed(*one) for one in of_columns] for of_columns in found]
 
     def _signed(self, candidate: int, edge: int) -> tuple[Stump, float]:
         """A candidate with the sign of its edge."""
