@@ -65,7 +65,7 @@ test-browser: $(VENV)/test.stamp
 # end the process at the first fault. Leaks are not looked for: Python itself keeps memory to the
 # end. Its own allocator is off, since it hides where an array ends; pytest lets reports through.
 SANITIZE_TESTS = tests/rows tests/oracles tests/correctors tests/model tests/test_boosting.py \
-  tests/test_weights.py \
+  tests/test_weights.py tests/test_threads.py \
   $(wildcard $(shell grep -l '_core import' src/tcboost/*.py | sed 's|src/tcboost/|tests/test_|'))
 sanitize: $(SANITIZED)/test.stamp
 	LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libstdc++.so)" \
