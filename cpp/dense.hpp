@@ -24,7 +24,7 @@ namespace tcboost {
 using Vector = std::vector<double>;
 
 constexpr std::size_t kBlock = 256;
-constexpr std::size_t kWorthThreads = 1000000;  // products; fewer take less than a thread to start
+constexpr std::size_t kWorthThreads = 1000000;  // products; fewer are not worth a thread
 
 // 32 bytes of numbers, added and multiplied number by number.
 #if defined(__GNUC__)

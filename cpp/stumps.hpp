@@ -57,10 +57,10 @@ inline void stump_edges(const std::int64_t* sums, std::size_t width, const std::
     }
 }
 
-// The row j of A (n x width) and the code, of those in m (width x n_codes, by rows), whose edge
-// |A[j] m| is the largest, with A[j] m: for each code the first on a tie. Without codes it is the
-// best code of each row, the edge being the sum of |A[j]|. In NumPy that took 50 microseconds
-// instead of 8 for the 2,044 stumps of covertype.
+// For each code of m (width x n_codes, by rows) the row j of A (n x width) whose edge |A[j] m| is
+// the largest, the first on a tie, and A[j] m. Without codes every row has the best code there is,
+// with the sum of |A[j]| as its edge. For the 2,044 stumps of covertype it takes 6 to 10
+// microseconds, in NumPy 15.
 inline std::vector<std::pair<std::int64_t, std::int64_t>> largest(const std::int64_t* A,
                                                                   std::size_t n, std::size_t width,
                                                                   const std::int8_t* m,

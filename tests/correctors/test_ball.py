@@ -9,13 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from sklearn.datasets import load_wine, make_blobs
+from sklearn.datasets import load_wine
 
 from tcboost import TCBoostClassifier
 from tcboost.boosting import Run, lengths
 from tcboost.columns import LearnedCode, RandomCode, VectorCode
-from tcboost.correctors import BallCorrective, Budget, ball, newton
-from tcboost.correctors.newton import newton_step
+from tcboost.correctors import BallCorrective, Budget, ball
 from tcboost.losses import LOSSES, ScoreLoss
 from tcboost.margins import Pairwise
 from test_boosting import problem, task_for
@@ -208,71 +207,6 @@ def test_the_gain_is_the_maximum(edges, theta, ridge, price):
     above = cp.Problem(cp.Maximize(gain - price * cp.sum(s)), [cp.sum(s) <= 7.0])
     above.solve(solver=cp.CLARABEL)
     assert budget.gain_above_price(edges, 7.0) >= above.value - 1e-5
-
-
-@pytest.mark.parametrize("loss", sorted(ON_SCORES))
-@pytest.mark.parametrize("coded", [False, True])
-@pytest.mark.parametrize("flops", [newton._FLOPS, 1.0])  # 1.0: the heaviest rows stand for all
-def test_a_newton_step_near_the_optimum_is_exact(loss, coded, flops, monkeypatch):
-    monkeypatch.setattr(newton, "_FLOPS", flops)
-    rows = problem(6, 3, n=40, n_features=3)
-    run = ball_run(rows, loss, "learned" if coded else "vector", 3.0, 1e-2, 8)
-    corrector = run.corrector
-    w = corrector.w
-    for _ in range(8):
-        better = newton_step(
-            corrector._H.matrix,
-            corrector._codes if coded else None,
-            w,
-            LOSSES[loss],
-            rows.y[corrector._order],
-            rows.weight[corrector._order],
-            Budget(3.0),
-        )
-        if better is None:
-            break
-        w = better
-    used = lengths(w) > 0
-    H = corrector._H.matrix[:, used].astype(float)
-    vectors = w[:, None] * corrector._codes if coded else w
-    _, V = LOSSES[loss].on_scores(
-        H @ vectors[used], rows.y[corrector._order], rows.weight[corrector._order]
-    )
-    A = H.T @ V
-    edges = (corrector._codes[used] * A).sum(axis=1) if coded else lengths(A)
-    assert np.ptp(edges) <= 1e-6  # all hypotheses in use have the same edge
-    assert lengths(w).sum() <= 3.0 * (1 + 1e-12)
-
-
-@pytest.mark.parametrize("loss", sorted(ON_SCORES))
-def test_a_newton_step_needs_few_conjugate_gradients(loss, monkeypatch):
-    solve, counts = newton._conjugate_gradients, []
-
-    def counted(times, divide, b):
-        counts.append(0)
-
-        def once_more(p):
-            counts[-1] += 1
-            return times(p)
-
-        return solve(once_more, divide, b)
-
-    monkeypatch.setattr(newton, "_conjugate_gradients", counted)
-    X, y = load_wine(return_X_y=True)
-    model = TCBoostClassifier(loss=loss, theta=20.0, tol=1e-6, max_iter=200).fit(X, y)
-    assert model.certificate_.gap <= 1e-6
-    assert len(counts) > 5
-    assert np.mean(counts) <= 10  # 22 without a part for the lengths
-
-
-@pytest.mark.parametrize("n_classes", [2, 3, 4])
-def test_rows_of_little_weight_do_not_lead_newton_astray(n_classes):
-    X, y = make_blobs(centers=n_classes, cluster_std=20, random_state=2)
-    weights = {c: 1e3 if c == 0 else 1e-4 for c in range(n_classes)}
-    model = TCBoostClassifier(
-        loss="exponential", theta=10.0, class_weight=weights, max_iter=100
-    )
-    assert model.fit(X, y).certificate_.gap <= 1e-3
 
 
 @pytest.mark.parametrize("loss", ["multinomial", "exponential"])

@@ -1,6 +1,5 @@
 """The kernel of coordinate descent against Clarabel, plain formulas and bad arguments."""
 
-import itertools
 from dataclasses import dataclass
 
 import numpy as np
@@ -509,23 +508,3 @@ def test_numbers_that_make_no_sense(name):
     if name != "max_sweeps":
         with pytest.raises(ValueError, match="must not be negative"):
             small(0, False, False).run(**{name: np.nan})
-
-
-# ---------------------------------------------------------------- Newton steps
-
-
-@both_losses
-@both_kinds
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_a_newton_step_stays_within_bounds(exponential, coded, n_classes):
-    """Coefficients as large as these leave no curvature but that of rounding."""
-    loss = LOSSES["exponential" if exponential else "multinomial"]
-    for seed, used, theta in itertools.product(range(40), [0.0, 1e-3, 1e3, 9e3], [1e4, np.inf]):
-        made = small(seed, exponential, coded, n_classes, n=6, t=4, used=used)
-        before = made.objective()
-        w = newton_step(made.H, made.codes, made.W, loss, made.y, made.weight, Budget(theta))
-        if w is not None:
-            made.W = w
-            assert np.isfinite(w).all()
-            assert made.size <= theta * (1 + 1e-12)
-            assert made.objective() < before + 1e-9 * abs(before)
