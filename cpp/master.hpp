@@ -446,9 +446,8 @@ class Master {
         for (double& value : next.w) value *= scale;
         for (std::size_t i = 0; i < n_; ++i) zd[i] = ((*state.z)[i] + t * zd[i]) * scale;
         next.z = moved;
-        double longest = 0.0;
-        for (double margin : zd) longest = std::max(longest, std::fabs(margin));
-        if (longest > kLong) return state_at(next.w, theta);  // where rounding shows at once
+        if (largest_size(zd.data(), n_) > kLong)  // where rounding shows at once
+            return state_at(next.w, theta);
         next.n_steps = state.n_steps + 1;
         // What the line search saw is not computed again, which would be a second exponential of
         // every row. A growing master is as exact as ever.
