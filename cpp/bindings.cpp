@@ -269,10 +269,10 @@ void check_parts(Offsets starts, std::size_t n) {
         throw std::invalid_argument("starts must ascend from zero to the number of rows");
 }
 
-auto next_largest(Weights A, Offsets starts, std::size_t limit) {
+auto largest_of_parts(Weights A, Offsets starts, std::size_t limit) {
     check_parts(starts, A.shape(0));
     if (A.shape(0) == 0) throw std::invalid_argument("A has no rows");
-    return tcboost::next_largest(A.data(), A.shape(1), starts.data(), starts.size() - 1, limit);
+    return tcboost::largest_of_parts(A.data(), A.shape(1), starts.data(), starts.size() - 1, limit);
 }
 
 nb::tuple longest(Weights A, const std::vector<std::int64_t>& taken, Offsets starts,
@@ -406,8 +406,8 @@ NB_MODULE(_core, m) {
           "For `stump_scores`: features, starts, cuts and the flat table of a sum of stumps.");
     m.def("largest", &largest, "A"_a.noconvert(), "codes"_a.noconvert().none(),
           "The row of A of the largest edge for each code, or for the best of all, and its edge.");
-    m.def("next_largest", &next_largest, "A"_a.noconvert(), "starts"_a.noconvert(), "limit"_a,
-          "The rows of A of the second to the limit-th largest edge for each column, one a part.");
+    m.def("largest_of_parts", &largest_of_parts, "A"_a.noconvert(), "starts"_a.noconvert(), "limit"_a,
+          "The rows of A of the largest edges for each column, one a part, the best `limit` of these.");
     m.def("longest", &longest, "A"_a.noconvert(), "taken"_a, "starts"_a.noconvert(), "limit"_a,
           "Lengths of the rows of A, and the longest rows, one a part, that are not taken.");
     m.def("loaded_libraries", &loaded_libraries,

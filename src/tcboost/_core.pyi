@@ -172,10 +172,10 @@ def stump_tables(
 def largest(A: NDArray[np.int64], codes: NDArray[np.int8] | None) -> list[tuple[int, int]]:
     """The row of A of the largest edge for each code, or for the best of all, and its edge."""
 
-def next_largest(
+def largest_of_parts(
     A: NDArray[np.int64], starts: NDArray[np.int64], limit: int
 ) -> list[list[tuple[int, int]]]:
-    """The rows of A of the second to the limit-th largest edge for each column, one a part."""
+    """The rows of A of the largest edges for each column, one a part, the best `limit` of these."""
 
 def longest(
     A: NDArray[np.int64], taken: list[int], starts: NDArray[np.int64], limit: int

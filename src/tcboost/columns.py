@@ -110,7 +110,8 @@ class FixedCode(_Coded):
 
     def choose(self, prices: Prices, wanted: Wanted) -> Priced:
         """The best hypothesis of each bit: their edges add up to the best of all tuples."""
-        found = prices.best(None)
+        # More than one: on other features, bit by bit.
+        found, *others = prices.ranked(wanted.limit) if self._exact else [prices.best(None)]
         if self.known and not self._exact:  # a bit may take a hypothesis of theirs
             known = [*self.known, *wanted.taken]
             parts = prices.edges(known)
@@ -118,12 +119,10 @@ class FixedCode(_Coded):
             again = [(known[j].hypotheses[k], float(parts[j, k])) for k, j in best]
             pairs = zip(found, again, strict=True)
             found = [max(pair, key=lambda one: one[1]) for pair in pairs]
-        hypotheses, edges = zip(*found, strict=True)
-        edge = float(sum(edges))
-        columns: tuple[Column, ...] = (Column(hypotheses),) if edge > wanted.floor else ()
-        if columns and wanted.limit > 1 and self._exact:  # more: on other features, bit by bit
-            others = [zip(*found, strict=True) for found in prices.next_best(wanted.limit)]
-            columns += tuple(Column(hs) for hs, edges in others if sum(edges) > wanted.floor)
+        tuples = [zip(*bits, strict=True) for bits in (found, *others)]
+        priced = [(float(sum(edges)), hypotheses) for hypotheses, edges in tuples]
+        columns = tuple(Column(hs) for edge, hs in priced if edge > wanted.floor)
+        edge = priced[0][0]
         return Priced(columns, edge, np.array([edge if self._exact else np.inf]))
 
     def measure(self, A: Vector) -> Vector:

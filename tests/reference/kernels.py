@@ -61,14 +61,14 @@ def largest(A: Ints, codes: Ints | None) -> list[tuple[int, int]]:
     return [(j, e[j]) for j, e in zip(best, edges, strict=True)]
 
 
-def next_largest(A: Ints, starts: Ints, limit: int) -> list[list[tuple[int, int]]]:
-    """For each column the best row of each part, the best of these first, but for the first."""
+def largest_of_parts(A: Ints, starts: Ints, limit: int) -> list[list[tuple[int, int]]]:
+    """For each column the best row of each part, the best of these first."""
     columns = []
     for column in A.T.tolist():
         parts = (range(*part) for part in itertools.pairwise(starts.tolist()))
         rows = [max(part, key=lambda j: (abs(column[j]), -j)) for part in parts]
         rows.sort(key=lambda j: (-abs(column[j]), j))
-        columns.append([(j, column[j]) for j in rows[1:limit]])
+        columns.append([(j, column[j]) for j in rows[:limit]])
     return [list(found) for found in zip(*columns, strict=True)]
 
 

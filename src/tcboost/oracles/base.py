@@ -60,8 +60,8 @@ class Prices:
         """For each column v of ``V @ W`` (or of V): the h of largest ``v . h``, and that."""
         raise NotImplementedError
 
-    def next_best(self, n: int) -> Sequence[Sequence[tuple[Hypothesis, float]]]:
-        """The second to the n-th h for each column of V, each on another feature."""
+    def ranked(self, n: int) -> Sequence[Sequence[tuple[Hypothesis, float]]]:
+        """The best n for each column of V, each on another feature, the best ones first."""
         raise NotImplementedError
 
     def edges(self, columns: list[Column]) -> NDArray[np.int64]:

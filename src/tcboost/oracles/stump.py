@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from .._core import (
     cell_margins,
     largest,
+    largest_of_parts,
     longest,
-    next_largest,
     stump_edges,
     stump_signs,
 )
@@ -232,15 +232,12 @@ class StumpPrices(Prices):
     def best(self, W: NDArray[Any] | None) -> list[tuple[Stump, float]]:
         """The best stump for each column; the first candidate on a tie."""
         if W is None:
-            chosen = np.abs(self._A).argmax(axis=0)
-            edges = self._A[chosen, np.arange(self._A.shape[1])]
-            found = zip(chosen.tolist(), edges.tolist(), strict=True)
-            return [self._signed(*one) for one in found]
+            return self.ranked(1)[0]
         return [self._signed(*one) for one in largest(self._A, np.ascontiguousarray(W))]
 
-    def next_best(self, n: int) -> list[list[tuple[Stump, float]]]:
-        """The best stumps of the second feature for each column, and so on to the n-th."""
-        found = next_largest(self._A, self._oracle.starts, n)
+    def ranked(self, n: int) -> list[list[tuple[Stump, float]]]:
+        """The best stumps for each column, those of its second-best feature, and so on."""
+        found = largest_of_parts(self._A, self._oracle.starts, n)
         return [[self._signed(*one) for one in of_columns] for of_columns in found]
 
     def _signed(self, candidate: int, edge: int) -> tuple[Stump, float]:
