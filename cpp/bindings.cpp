@@ -34,6 +34,7 @@ using Offsets = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::d
 using Sums = nb::ndarray<nb::numpy, std::int64_t, nb::ndim<2>>;
 
 using Places = nb::ndarray<const std::int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Flags = nb::ndarray<const bool, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using GroupArrays = std::tuple<Offsets, Offsets, Places, Offsets, Offsets>;
 
 tcboost::Groups checked_groups(std::size_t n_groups, const GroupArrays& arrays) {
@@ -233,26 +234,43 @@ nb::tuple multiply_and_sum(Changed E, Margins factors, Codes signs, Reals weight
     return nb::make_tuple(sums, nb::make_tuple(found.total, found.largest, found.error));
 }
 
+// Candidates, and for each of them its feature, its cut and where missing values go.
+using Candidates = std::tuple<Offsets, Offsets, Flags>;
+using Signed = std::vector<std::pair<std::size_t, int>>;
+
 template <class Bin>
-auto stump_signs(nb::ndarray<const Bin, nb::ndim<1>, nb::c_contig> cells, Places bins,
-                 std::int64_t cut, bool missing_right, int sign) {
-    const std::size_t n = cells.shape(0);
-    return filled<std::int8_t>({n, 1}, [&](std::int8_t* out) {
-        tcboost::stump_signs(cells.data(), n, bins.data(), bins.shape(0), cut, missing_right, sign,
-                             out);
-    });
+auto stump_signs(Bins<Bin> cells, Offsets group, Places place, Offsets start,
+                 const Candidates& candidates, const Signed& stumps) {
+    const auto& [feature, cut, missing_right] = candidates;
+    const std::size_t n = cells.shape(0), D = group.shape(0), all = feature.shape(0);
+    if (start.shape(0) != D + 1 || cut.shape(0) != all || missing_right.shape(0) != all)
+        throw std::invalid_argument("arrays of features, or of candidates, differ in their sizes");
+    std::vector<tcboost::StumpSigns<Bin>> signs;
+    for (const auto& [j, sign] : stumps) {
+        if (j >= all) throw std::invalid_argument("there is no such candidate");
+        const auto d = std::size_t(feature(j));
+        if (d >= D || std::size_t(group(d)) >= cells.shape(1) || start(d) < 0 ||
+            start(d + 1) < start(d) || std::size_t(start(d + 1)) > place.shape(0))
+            throw std::invalid_argument("there is no such feature");
+        signs.emplace_back(&cells(0, group(d)), place.data() + start(d), start(d + 1) - start(d),
+                           cut(j), missing_right(j), std::int8_t(sign));
+    }
+    return filled<std::int8_t>({n, signs.size()},
+                               [&](std::int8_t* out) { tcboost::stump_signs(signs, n, out); });
 }
 
-Sums stump_edges(Weights sums, Offsets left, Offsets missing, Offsets total) {
+Sums stump_edges(Weights sums, Offsets left, Offsets missing,
+                 std::pair<std::size_t, std::size_t> total) {
     const std::size_t n = left.shape(0), width = sums.shape(1);
-    if (missing.shape(0) != n || total.shape(0) != width)
-        throw std::invalid_argument("left and missing, or sums and total, differ in their shapes");
+    if (missing.shape(0) != n)
+        throw std::invalid_argument("left and missing differ in their shapes");
     const auto no_row = [&](std::int64_t row) { return row >= std::int64_t(sums.shape(0)); };
-    if (std::any_of(left.data(), left.data() + n, no_row) ||
+    if (std::max(total.first, total.second) >= sums.shape(0) ||
+        std::any_of(left.data(), left.data() + n, no_row) ||
         std::any_of(missing.data(), missing.data() + n, no_row))
         throw std::invalid_argument("there is no such row of sums");
     return filled<std::int64_t>({n, width}, [&](std::int64_t* A) {
-        tcboost::stump_edges(sums.data(), width, left.data(), missing.data(), n, total.data(), A);
+        tcboost::stump_edges(sums.data(), width, left.data(), missing.data(), n, total, A);
     });
 }
 
@@ -382,8 +400,9 @@ NB_MODULE(_core, m) {
               "used"_a.noconvert(), "table"_a.noconvert(), "y"_a.noconvert(),
               "weight"_a.noconvert(), "n_classes"_a, "n_threads"_a,
               "Pairwise margins of sums of table rows; the least, and the weight of wrong rows.");
-        m.def("stump_signs", &stump_signs<Bin>, "cells"_a.noconvert(), "bins"_a.noconvert(),
-              "cut"_a, "missing_right"_a, "sign"_a, "What a stump says of each row.");
+        m.def("stump_signs", &stump_signs<Bin>, "cells"_a.noconvert(), "group"_a.noconvert(),
+              "place"_a.noconvert(), "start"_a.noconvert(), "candidates"_a.noconvert(), "stumps"_a,
+              "What stumps say of each row, side by side.");
         m.def("prefix_sums", &prefix_sums<Bin>, "cells"_a.noconvert(), "u"_a.noconvert(),
               "y"_a.noconvert().none(), "M"_a.noconvert().none(), "groups"_a.noconvert(),
               "n_threads"_a,
@@ -399,7 +418,7 @@ NB_MODULE(_core, m) {
     };
     def(std::uint8_t{}), def(std::uint16_t{}), def(std::uint32_t{});
     m.def("stump_edges", &stump_edges, "sums"_a.noconvert(), "left"_a.noconvert(),
-          "missing"_a.noconvert(), "total"_a.noconvert(),
+          "missing"_a.noconvert(), "total"_a,
           "Edges of stumps with the sign +1, from `prefix_sums`.");
     m.def("stump_tables", &stump_tables, "feature"_a, "threshold"_a, "sign"_a, "missing_right"_a,
           "v"_a.noconvert(),
@@ -407,7 +426,7 @@ NB_MODULE(_core, m) {
     m.def("largest", &largest, "A"_a.noconvert(), "codes"_a.noconvert().none(),
           "The row of A of the largest edge for each code, or for the best of all, and its edge.");
     m.def("largest_of_parts", &largest_of_parts, "A"_a.noconvert(), "starts"_a.noconvert(), "limit"_a,
-          "The rows of A of the largest edges for each column, one a part, the best `limit` of these.");
+          "For each column the rows of A of the largest edges, one a part, up to a limit.");
     m.def("longest", &longest, "A"_a.noconvert(), "taken"_a, "starts"_a.noconvert(), "limit"_a,
           "Lengths of the rows of A, and the longest rows, one a part, that are not taken.");
     m.def("loaded_libraries", &loaded_libraries,

@@ -87,6 +87,20 @@ TCBOOST_WIDE void widen(const std::int8_t* h, Real* out, std::size_t n) {
     for (std::size_t i = 0; i < n; ++i) out[i] = h[i];
 }
 
+// top = max(top, x) for the rows from `first` to `last`
+TCBOOST_WIDE inline void raise(const double* x, std::size_t first, std::size_t last, double* top) {
+    for (std::size_t i = first; i < last; ++i) top[i] = x[i] > top[i] ? x[i] : top[i];
+}
+// out = min(0, x - top)
+TCBOOST_WIDE inline void below(const double* x, const double* top, double* out, std::size_t n) {
+    for (std::size_t i = 0; i < n; ++i) out[i] = x[i] < top[i] ? x[i] - top[i] : 0.0;
+}
+// sum += x, out = x
+template <class Real>
+TCBOOST_WIDE void narrow(const double* x, double* sum, Real* out, std::size_t n) {
+    for (std::size_t i = 0; i < n; ++i) sum[i] += x[i], out[i] = Real(x[i]);
+}
+
 // out = a b and a / b
 template <class Number, class Real>
 TCBOOST_WIDE void multiply(const Number* a, const Real* b, Real* out, std::size_t n) {
@@ -150,11 +164,12 @@ class Weights {
         const std::size_t n = r_.n, C = r_.n_classes;
         std::vector<double> top(n, -INFINITY), own(n);
         add_up(0, [&](std::size_t first, std::size_t last, double*) {
-            for (std::size_t c = 0; c < C; ++c)
-                for (std::size_t i = first; i < last; ++i) {
-                    if (owns(c, i)) own[i] = F[c * n + i];
-                    if (!out(c, i)) top[i] = std::max(top[i], F[c * n + i]);
-                }
+            for (std::size_t c = 0; c < C; ++c) {
+                const auto [from, to] = owned(c, first, last);
+                std::copy(F + c * n + from, F + c * n + to, &own[0] + from);
+                raise(F + c * n, first, r_.exponential ? from : last, top.data());
+                if (r_.exponential) raise(F + c * n, to, last, top.data());
+            }
         });
         double most = -INFINITY;
         for (std::size_t i = 0; i < n; ++i) most = std::max(most, top[i] - own[i]);
@@ -165,14 +180,13 @@ class Weights {
                 std::fill_n(sum.begin(), m, 0.0);
                 for (std::size_t c = 0; c < C; ++c) {
                     double* e = &x[c * block_];
-                    for (std::size_t i = 0; i < m; ++i)
-                        e[i] = std::min(0.0, F[c * n + first + i] - top[first + i]);
+                    below(F + c * n + first, &top[first], e, m);
                     exp_all(e, m);
-                    for (std::size_t i = 0; i < m; ++i) {
-                        if (out(c, first + i)) e[i] = 0;
-                        sum[i] += e[i];
-                        E_[c * n + first + i] = Real(e[i]);
+                    if (r_.exponential) {
+                        const auto [from, to] = owned(c, first, first + m);
+                        std::fill(e + (from - first), e + (to - first), 0.0);
                     }
+                    narrow(e, &sum[0], &E_[c * n + first], m);
                 }
                 for (std::size_t i = 0; i < m; ++i) {
                     const std::size_t row = first + i;
@@ -286,10 +300,12 @@ class Weights {
     static constexpr std::size_t chunk_rows = 1 << 11;   // of a task
     static constexpr std::size_t for_threads = 1 << 16;  // exponentials: fewer are not worth one
 
-    bool owns(std::size_t c, std::size_t i) const {
-        return std::int64_t(i) >= r_.start[c] && std::int64_t(i) < r_.start[c + 1];
+    // The rows of class c among those from `first` to `last`; if there are none, where they would be.
+    std::pair<std::size_t, std::size_t> owned(std::size_t c, std::size_t first,
+                                              std::size_t last) const {
+        return {std::clamp(std::size_t(r_.start[c]), first, last),
+                std::clamp(std::size_t(r_.start[c + 1]), first, last)};
     }
-    bool out(std::size_t c, std::size_t i) const { return r_.exponential && owns(c, i); }
 
     // Into sums_: `width` sums of what work(first, last, sums) adds up for the rows of a chunk.
     template <class Work>

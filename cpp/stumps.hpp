@@ -21,36 +21,69 @@ TCBOOST_WIDE void signs_of_range(const Bin* cells, std::size_t n, Bin first, Bin
     for (std::size_t i = 0; i < n; ++i) out[i] = Bin(cells[i] - first) < count ? inside : outside;
 }
 
-// out[i] = sign where the bin of row i is above the cut, or missing (0) with those to the right,
-// else -sign. `bins` has the bins of the cells that the rows are in. Threads gain nothing here.
+// What a stump says of rows: sign where the bin of a row is above the cut, or missing (0) with those
+// to the right, else -sign. `bins` has the bins of the cells that the rows are in.
 template <class Bin>
-void stump_signs(const Bin* cells, std::size_t n, const std::int32_t* bins, std::size_t n_cells,
-                 std::int64_t cut, bool missing_right, int sign,
-                 std::int8_t* TCBOOST_RESTRICT out) {
-    if (n_cells == 0) return;  // and no rows
-    std::vector<std::int8_t> table(n_cells);
-    for (std::size_t c = 0; c < n_cells; ++c)
-        table[c] = std::int8_t(bins[c] > cut || (missing_right && bins[c] == 0) ? sign : -sign);
-    // The cells of a feature that has a group for itself are its bins, and so those on one side a
-    // range: to compare takes a tenth of the time of looking up.
-    const auto inside = std::int8_t(-table[0]);
-    const auto first = std::find(table.begin(), table.end(), inside);
-    const auto last = std::find(first, table.end(), table[0]);
-    if (std::find(last, table.end(), inside) == table.end())
-        return signs_of_range(cells, n, Bin(first - table.begin()), Bin(last - first), inside, out);
-    const std::int8_t* of_cell = table.data();
-    for (std::size_t i = 0; i < n; ++i) out[i] = of_cell[cells[i]];
+class StumpSigns {
+   public:
+    StumpSigns(const Bin* cells, const std::int32_t* bins, std::size_t n_cells, std::int64_t cut,
+               bool missing_right, std::int8_t sign)
+        : cells_(cells), table_(n_cells) {
+        for (std::size_t c = 0; c < n_cells; ++c)
+            table_[c] = bins[c] > cut || (missing_right && bins[c] == 0) ? sign : std::int8_t(-sign);
+        if (n_cells == 0) return;  // and no rows
+        // The cells of a feature that has a group for itself are its bins, and so those on one side
+        // a range: to compare takes a tenth of the time of looking up.
+        inside_ = std::int8_t(-table_[0]);
+        const auto first = std::find(table_.begin(), table_.end(), inside_);
+        const auto last = std::find(first, table_.end(), table_[0]);
+        first_ = Bin(first - table_.begin()), count_ = Bin(last - first);
+        is_range_ = std::find(last, table_.end(), inside_) == table_.end();
+    }
+
+    void write(std::size_t start, std::size_t n, std::int8_t* TCBOOST_RESTRICT out) const {
+        const Bin* cells = cells_ + start;
+        if (is_range_) return signs_of_range(cells, n, first_, count_, inside_, out);
+        for (std::size_t i = 0; i < n; ++i) out[i] = table_[cells[i]];
+    }
+
+   private:
+    const Bin* cells_;
+    std::vector<std::int8_t> table_;
+    Bin first_ = 0, count_ = 0;
+    std::int8_t inside_ = 0;
+    bool is_range_ = true;
+};
+
+// out[i, j] is what stump j says of row i. In blocks, of which what was written stays in the cache:
+// the stumps of a row are side by side. Threads gain nothing here.
+template <class Bin>
+void stump_signs(const std::vector<StumpSigns<Bin>>& stumps, std::size_t n, std::int8_t* out) {
+    constexpr std::size_t block = 2048;
+    const std::size_t k = stumps.size();
+    if (k == 1) return stumps[0].write(0, n, out);
+    std::int8_t signs[block];
+    for (std::size_t start = 0; start < n; start += block) {
+        const std::size_t size = std::min(block, n - start);
+        for (std::size_t j = 0; j < k; ++j) {
+            stumps[j].write(start, size, signs);
+            for (std::size_t i = 0; i < size; ++i) out[(start + i) * k + j] = signs[i];
+        }
+    }
 }
 
 // A[j] = total - 2 (sums of the weights on the left of stump j): the edge of j with the sign +1.
 // `left` is the row of the sums that has the values up to the cut, `missing` that of the missing
-// ones where they are on the left; below zero there is none.
+// ones where they are on the left; below zero there is none. Two rows make the total.
 inline void stump_edges(const std::int64_t* sums, std::size_t width, const std::int64_t* left,
-                        const std::int64_t* missing, std::size_t n, const std::int64_t* total,
-                        std::int64_t* A) {
+                        const std::int64_t* missing, std::size_t n,
+                        std::pair<std::size_t, std::size_t> rows, std::int64_t* A) {
+    std::vector<std::int64_t> total(width);
+    for (std::size_t k = 0; k < width; ++k)
+        total[k] = sums[rows.first * width + k] + sums[rows.second * width + k];
     for (std::size_t j = 0; j < n; ++j) {
         std::int64_t* a = A + j * width;
-        std::copy_n(total, width, a);
+        std::copy_n(total.data(), width, a);
         for (const std::int64_t row : {left[j], missing[j]})
             for (std::size_t k = 0; row >= 0 && k < width; ++k)
                 a[k] -= 2 * sums[std::size_t(row) * width + k];

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import product
-
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -143,17 +141,37 @@ def test_weights_and_their_sums_at_once(dtype, n_bins, shape, coded, cross_entro
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.uint32])
-@pytest.mark.parametrize("of_a_group", [True, False])
-def test_stump_signs(dtype, of_a_group):
+def test_stump_signs(dtype):
+    """Of a feature that shares its group, and of one with a group for itself."""
     rng = np.random.default_rng(0)
-    n_bins = 9 if of_a_group else 256
-    bins = rng.integers(0, 9, size=200) if of_a_group else np.arange(256)
-    bins, cells = bins.astype(np.int32), rng.integers(len(bins), size=1000).astype(dtype)
-    cuts = 0, n_bins // 2, n_bins - 2, n_bins - 1
-    for stump in product(cuts, (True, False), (1, -1)):
-        found = _core.stump_signs(cells, bins, *stump)
-        assert found.shape == (1000, 1)
-        assert found[:, 0].tolist() == ref.stump_signs(cells, bins, *stump)
+    n, of_group = 5000, rng.integers(0, 9, size=200)
+    bins = of_group, np.arange(256)
+    place, start = np.concatenate(bins).astype(np.int32), np.array([0, 200, 456])
+    cells = np.asfortranarray(rng.integers([256, 200], size=(n, 2)).astype(dtype))
+    group = np.array([1, 0])
+    cuts = 0, 4, 7, 254
+    every = [(d, cut, right) for d in (0, 1) for cut in cuts for right in (True, False)]
+    feature, cut_of = np.array([one[:2] for one in every]).T.copy()
+    candidates = feature, cut_of, np.array([right for *_, right in every])
+    rule = cells, group, place, start, candidates
+    stumps = [(j, sign) for j in range(len(every)) for sign in (1, -1)]
+    expected = [
+        ref.stump_signs(cells[:, group[d]], bins[d], cut, right, sign)
+        for d, cut, right in every
+        for sign in (1, -1)
+    ]
+    np.testing.assert_array_equal(_core.stump_signs(*rule, stumps), np.transpose(expected))
+    for j, one in enumerate(stumps):
+        found = _core.stump_signs(*rule, [one])
+        assert found.shape == (n, 1)
+        assert found[:, 0].tolist() == expected[j]
+    assert _core.stump_signs(*rule, []).shape == (n, 0)
+    with pytest.raises(ValueError, match="no such candidate"):
+        _core.stump_signs(*rule, [(len(every), 1)])
+    with pytest.raises(ValueError, match="no such feature"):
+        _core.stump_signs(*rule[:4], (feature + 1, *candidates[1:]), stumps)
+    with pytest.raises(ValueError, match="differ in their sizes"):
+        _core.stump_signs(*rule[:4], (feature[1:].copy(), *candidates[1:]), stumps)
 
 
 @pytest.mark.parametrize("width", [1, 3, 10])
@@ -161,9 +179,8 @@ def test_stump_edges_and_the_best_of_them(width):
     rng = np.random.default_rng(width)
     sums = rng.integers(-5, 6, size=(30, width))
     left, missing = rng.integers(-1, 30, size=(2, 40))
-    total = rng.integers(-9, 10, size=width)
-    A = _core.stump_edges(sums, left, missing, total)
-    np.testing.assert_array_equal(A, ref.stump_edges(sums, left, missing, total))
+    A = _core.stump_edges(sums, left, missing, (29, 3))
+    np.testing.assert_array_equal(A, ref.stump_edges(sums, left, missing, (29, 3)))
     codes = np.where(rng.random((width, 5)) < 0.5, 1, -1).astype(np.int8)
     for given in (codes, codes[:, :1].copy(), None):
         assert _core.largest(A, given) == ref.largest(A, given)
@@ -173,7 +190,8 @@ def test_stump_edges_and_the_best_of_them(width):
             _core.largest(matrix, given)
     starts = np.array([0, 1, 12, 13, 30, 40])
     for limit in (0, 1, 2, 4, 9):
-        assert _core.largest_of_parts(A, starts, limit) == ref.largest_of_parts(A, starts, limit)
+        found = _core.largest_of_parts(A, starts, limit)
+        assert found == ref.largest_of_parts(A, starts, limit)
     with pytest.raises(ValueError, match="starts must ascend"):
         _core.largest_of_parts(A, starts[:-1], 2)
     for taken, limit in (([], 0), ([], 1), ([0, 12, 30], 3), (list(range(13, 30)), 9)):
@@ -188,7 +206,9 @@ def test_stump_edges_and_the_best_of_them(width):
     with pytest.raises(ValueError, match="starts must ascend"):
         _core.longest(A, [], starts[:-1], 1)
     with pytest.raises(ValueError, match="no such row of sums"):
-        _core.stump_edges(sums, left + 30, missing, total)
+        _core.stump_edges(sums, left + 30, missing, (29, 3))
+    with pytest.raises(ValueError, match="no such row of sums"):
+        _core.stump_edges(sums, left, missing, (30, 3))
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.uint32])

@@ -145,18 +145,19 @@ def pairwise_wrong(
 
 def stump_signs(
     cells: NDArray[np.uint8] | NDArray[np.uint16] | NDArray[np.uint32],
-    bins: NDArray[np.int32],
-    cut: int,
-    missing_right: bool,
-    sign: int,
+    group: NDArray[np.int64],
+    place: NDArray[np.int32],
+    start: NDArray[np.int64],
+    candidates: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]],
+    stumps: list[tuple[int, int]],
 ) -> NDArray[np.int8]:
-    """What a stump says of each row."""
+    """What stumps say of each row, side by side."""
 
 def stump_edges(
     sums: NDArray[np.int64],
     left: NDArray[np.int64],
     missing: NDArray[np.int64],
-    total: NDArray[np.int64],
+    total: tuple[int, int],
 ) -> NDArray[np.int64]:
     """Edges of stumps with the sign +1, from `prefix_sums`."""
 
@@ -175,7 +176,7 @@ def largest(A: NDArray[np.int64], codes: NDArray[np.int8] | None) -> list[tuple[
 def largest_of_parts(
     A: NDArray[np.int64], starts: NDArray[np.int64], limit: int
 ) -> list[list[tuple[int, int]]]:
-    """The rows of A of the largest edges for each column, one a part, the best `limit` of these."""
+    """For each column the rows of A of the largest edges, one a part, up to a limit."""
 
 def longest(
     A: NDArray[np.int64], taken: list[int], starts: NDArray[np.int64], limit: int

@@ -39,11 +39,13 @@ def stump_signs(cells: Ints, bins: Ints, cut: int, missing_right: bool, sign: in
     return [sign if right[c] else -sign for c in cells.tolist()]
 
 
-def stump_edges(sums: Ints, left: Ints, missing: Ints, total: Ints) -> list[list[int]]:
+def stump_edges(
+    sums: Ints, left: Ints, missing: Ints, rows: tuple[int, int]
+) -> list[list[int]]:
     """The total less twice the sums on the left of each stump; a row below zero is none."""
-    out = []
-    for rows in zip(left.tolist(), missing.tolist(), strict=True):
-        on_left = [sum(int(sums[r, k]) for r in rows if r >= 0) for k in range(len(total))]
+    out, total = [], sums[rows[0]] + sums[rows[1]]
+    for on_it in zip(left.tolist(), missing.tolist(), strict=True):
+        on_left = [sum(int(sums[r, k]) for r in on_it if r >= 0) for k in range(len(total))]
         out.append([int(t) - 2 * x for t, x in zip(total, on_left, strict=True)])
     return out
 

@@ -175,6 +175,8 @@ class BallCorrective:
         kept = lengths(self.w) > 0
         if self.budget.intercept > 0:
             kept[:1] = True
+        if kept.all():
+            return kept
         self._H.keep(kept)
         self.w = self.w[kept]
         self._codes = None if self._codes is None else self._codes[kept]

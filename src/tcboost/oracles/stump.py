@@ -157,25 +157,22 @@ class StumpOracle:
         if wanted is not None:
             counted = np.isin(groups.group, wanted)
             d = int(counted.argmax())
-        total = sums[groups.offset[d + 1] - 1] + sums[groups.offset[d] + MISSING]
-        A = stump_edges(sums, self._left, self._missing, total)
+        every = int(groups.offset[d + 1]) - 1, int(groups.offset[d]) + MISSING
+        A = stump_edges(sums, self._left, self._missing, every)
         if wanted is not None:
             A[1:][~counted[self._feature[1:]]] = 0
-        return StumpPrices(self, A, sums[groups.offset[-1] :])
+        return StumpPrices(self, A, sums)
 
     def predictions(self, columns: Sequence[Column]) -> list[NDArray[np.int8]]:
-        """From the cells of the rows, one feature at a time."""
-        parts = ([self._predictions(h) for h in c.hypotheses] for c in columns)
-        return [p[0] if len(p) == 1 else np.hstack(p) for p in parts]
+        """From the cells of the rows, as `Stump.predict` has them."""
+        return [self._predictions(c.hypotheses) for c in columns]
 
-    def _predictions(self, h: Any) -> NDArray[np.int8]:
-        """-1 or +1 for each row, as `Stump.predict` has them."""
-        candidate, groups = h.candidate, self._rows.groups
-        d = self._feature[candidate]
-        right = bool(self._missing_right[candidate])
-        stump = groups.bins(d), int(self._cut[candidate]), right, h.sign
-        g = groups.group[d]
-        parts = [stump_signs(b.cells[:, g], *stump) for b in self._rows.blocks]
+    def _predictions(self, stumps: Sequence[Any]) -> NDArray[np.int8]:
+        """-1 or +1 for each row, the stumps side by side."""
+        groups, pairs = self._rows.groups, [(h.candidate, h.sign) for h in stumps]
+        candidates = self._feature, self._cut, self._missing_right
+        rule = groups.group, groups.place, groups.start, candidates, pairs
+        parts = [stump_signs(b.cells, *rule) for b in self._rows.blocks]
         return parts[0] if len(parts) == 1 else np.vstack(parts)
 
     def margins(self, columns: Sequence[Column], v: Vector) -> tuple[Vector, float, float]:
@@ -212,22 +209,22 @@ class StumpOracle:
 
     def stump(self, candidate: int, sign: int) -> Stump:
         """The candidate as a hypothesis on raw values."""
-        d, b = int(self._feature[candidate]), int(self._cut[candidate])
+        d, b = self._feature.item(candidate), self._cut.item(candidate)
         cuts = self._binning.cuts[d]
         if candidate == 0:
             threshold = -np.inf
         else:
-            threshold = float(cuts[b - 1]) if b <= len(cuts) else np.inf
-        return Stump(d, threshold, sign, bool(self._missing_right[candidate]), candidate)
+            threshold = cuts.item(b - 1) if b <= len(cuts) else np.inf
+        return Stump(d, threshold, sign, self._missing_right.item(candidate), candidate)
 
 
 class StumpPrices(Prices):
     """``edges[j, k]``: the sum of ``V[:, k] h_j`` for candidate j with the sign +1, exact."""
 
     def __init__(
-        self, oracle: StumpOracle, A: NDArray[np.int64], by_class: NDArray[np.int64]
+        self, oracle: StumpOracle, A: NDArray[np.int64], sums: NDArray[np.int64]
     ) -> None:
-        self._oracle, self._A, self._by_class = oracle, A, by_class
+        self._oracle, self._A, self._sums = oracle, A, sums
 
     def best(self, W: NDArray[Any] | None) -> list[tuple[Stump, float]]:
         """The best stump for each column; the first candidate on a tie."""
@@ -286,7 +283,8 @@ class StumpPrices(Prices):
         if column.code is not None:
             m, size = column.code, 2
             apart = m[:, None] != m[other_classes(len(m))]
-            unequal = int(self._by_class[:, :-1][apart].sum())
+            by_class = self._sums[-len(m) :, :-1]  # they come last
+            unequal = int(by_class[apart].sum())
         right = (unequal + edge // size) // 2
         return unequal - right, right, total - unequal, float(size)
 

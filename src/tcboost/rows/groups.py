@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -78,9 +79,9 @@ def group_features(
     for g, features in enumerate(members):
         group[features] = g
     place = np.concatenate([places[d] for d in range(D)]).astype(np.int32)
-    counts = n_cells, n_bins, [len(places[d]) for d in range(D)]
-    first, offset, start = (np.cumsum([0, *n], dtype=np.int64) for n in counts)
-    return np.asfortranarray(np.column_stack(cells)), Groups(first, group, place, offset, start)
+    counts = n_cells, n_bins.tolist(), [len(places[d]) for d in range(D)]
+    first, offset, start = (np.array([0, *accumulate(n)], dtype=np.int64) for n in counts)
+    return np.array(cells).T, Groups(first, group, place, offset, start)
 
 
 def join_cells(
