@@ -6,8 +6,8 @@ rounds after the first few are timed, not reading and binning, which have one th
 A virtual machine may have less than two cores to give, and two threads are then slow whatever
 they do. So before and after every few rounds plain loops run at once, as many as the fit has
 threads: hashes, which need neither memory nor each other. Where all of them take about as long
-as one at its best, the fit has its cores to itself. The claim is about these rounds; what all
-of them took is shown, too.
+as one at its best, the fit has its cores to itself. The claim is about these rounds; what the
+fits took with all of them is shown, too.
 
     python benchmarks/threads.py [--quick] [--repeats N] [--data-dir DIR]
 """
@@ -77,10 +77,12 @@ def main() -> None:
     print(
         f"{versions('tcboost', 'numpy')}; covertype, {X.shape[0]} x {X.shape[1]}, rounds {FEW}"
     )
-    print(f"to {T}; medians in ms, {repeats} fits each, rows permuted, in turn; the share of")
-    print("the rounds that had their cores to themselves, of one thread and of two")
+    print(
+        f"to {T}; ms a round, {repeats} fits each, rows permuted, in turn: medians of the fits,"
+    )
+    print("and of the rounds that had their cores to themselves, with their shares of all")
     print()
-    print("| codes | all: one | two | ratio | alone: one | two | ratio | shares | bits | |")
+    print("| codes | fits: one | two | ratio | alone: one | two | ratio | shares | bits | |")
     print("|---|---:|---:|---:|---:|---:|---:|---:|---|---|")
     best = min(loop() for _ in range(500))
     for coding in ("random", "learned"):
@@ -96,8 +98,8 @@ def main() -> None:
             same &= scores[0] == scores[1]
         of_all, alone, shares = [], [], []
         for looked in fits.values():
+            of_all.append(np.median([f.times()[0].mean() for f in looked]))
             times, free = map(np.concatenate, zip(*(f.times() for f in looked), strict=True))
-            of_all.append(np.median(times))
             alone.append(np.median(times[free]) if free.any() else np.nan)
             shares.append(f"{free.mean():.0%}")
         ratios, met = (of_all[0] / of_all[1], alone[0] / alone[1]), "not met"
