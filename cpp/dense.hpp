@@ -235,7 +235,7 @@ struct Parts {
     }
 
    private:
-    // All sums at once: the numbers are read once, in two thirds of the time of one sum at a time.
+    // All sums at once: the numbers are read once.
     TCBOOST_INLINE void add_block(const std::int8_t* numbers, std::size_t start, std::size_t size,
                                   std::int64_t* sums) const {
         std::int32_t of_block[K] = {};  // 256 numbers below 2^22: no overflow
