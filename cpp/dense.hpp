@@ -201,13 +201,12 @@ TCBOOST_WIDE double column_inner(const Column& a, const double* b, std::size_t n
     return s;
 }
 
-// Numbers as integers, in K parts of 15 bits: products with small integers are then sums of integers,
-// exact and, of three parts, in half the time of float64. Of so few numbers at a time that they stay
-// in the second cache for all columns.
-template <std::size_t K>
+// Numbers as integers of 45 bits, in three parts that fit into 16: products with small integers
+// are then sums of integers, exact and in half the time of float64. Of so few numbers at a time
+// that they stay in the second cache for all columns.
 struct Parts {
     static constexpr std::size_t most = 32 * kBlock;
-    std::int16_t parts[K][most];
+    std::int16_t parts[3][most];
 
     // x times `units`, rounded. AVX2 has no cast of float64 to int64, but to add 1.5 * 2^52 leaves
     // an integer in the low 51 bits: a quarter of the time.
@@ -217,9 +216,9 @@ struct Parts {
             const double shifted = std::floor(x[i] * units + 0.5) + shift;
             std::uint64_t whole;
             std::memcpy(&whole, &shifted, sizeof whole);
-            parts[0][i] = static_cast<std::int16_t>(whole >> (15 * (K - 1)));
-            for (std::size_t k = 1; k < K; ++k)
-                parts[k][i] = static_cast<std::int16_t>((whole >> (15 * (K - 1 - k))) & 32767);
+            parts[0][i] = static_cast<std::int16_t>(whole >> 30);
+            parts[1][i] = static_cast<std::int16_t>((whole >> 15) & 32767);
+            parts[2][i] = static_cast<std::int16_t>(whole & 32767);
         }
     }
 
@@ -235,63 +234,50 @@ struct Parts {
     }
 
    private:
-    // All sums at once: the numbers are read once.
+    // Three sums at once: the numbers are read once.
     TCBOOST_INLINE void add_block(const std::int8_t* numbers, std::size_t start, std::size_t size,
                                   std::int64_t* sums) const {
-        std::int32_t of_block[K] = {};  // 256 numbers below 2^22: no overflow
+        const std::int16_t *a = parts[0] + start, *b = parts[1] + start, *c = parts[2] + start;
+        std::int32_t of_a = 0, of_b = 0, of_c = 0;  // 256 numbers below 2^22: no overflow
         for (std::size_t i = 0; i < size; ++i) {
             const std::int16_t number = numbers[i];
-            for (std::size_t k = 0; k < K; ++k)
-                of_block[k] += static_cast<std::int32_t>(number) *
-                               static_cast<std::int32_t>(parts[k][start + i]);
+            of_a += static_cast<std::int32_t>(number) * static_cast<std::int32_t>(a[i]);
+            of_b += static_cast<std::int32_t>(number) * static_cast<std::int32_t>(b[i]);
+            of_c += static_cast<std::int32_t>(number) * static_cast<std::int32_t>(c[i]);
         }
-        for (std::size_t k = 0; k < K; ++k) sums[k] += of_block[k];
+        sums[0] += of_a, sums[1] += of_b, sums[2] += of_c;
     }
 };
 
-// out_j = column_j . x in integers, to 2^(1 - 15 K) of the largest x.
-template <std::size_t K, class Column>
-void integer_inners(const std::vector<const Column*>& columns, const Vector& x, int n_threads,
-                    double* out) {
-    const std::size_t n = x.size(), q = columns.size();
-    const int exponent =
-        std::ilogb(std::max(largest_size(x.data(), n), 1e-250)) - (15 * int(K) - 2);
-    const double unit = std::ldexp(1.0, exponent), units = std::ldexp(1.0, -exponent);
-    const std::size_t share = (n / 4 / kBlock + 1) * kBlock;
-    std::vector<std::int64_t> sums(4 * q * K);
-    parallel_for(4, n_threads, [&](std::size_t quarter) {
-        const std::unique_ptr<Parts<K>> parts(new Parts<K>);  // which is not cleared first
-        const std::size_t end = std::min(n, (quarter + 1) * share);
-        for (std::size_t i = quarter * share; i < end; i += Parts<K>::most) {
-            const std::size_t size = std::min(Parts<K>::most, end - i);
-            parts->split(x.data() + i, size, units);
-            for (std::size_t j = 0; j < q; ++j)
-                parts->add(*columns[j], i, size, sums.data() + (quarter * q + j) * K);
-        }
-    });
-    for (std::size_t k = q * K; k < sums.size(); ++k) sums[k % (q * K)] += sums[k];
-    for (std::size_t j = 0; j < q; ++j) {
-        double whole = 0.0;
-        for (std::size_t k = 0; k < K; ++k)
-            whole = whole * 32768.0 + static_cast<double>(sums[K * j + k]);
-        out[j] = whole * unit;
-    }
-}
-
-// How exact the products of all columns with a vector are to be: those of int8 in integers, to 2^-44
-// or, in two thirds of the time, to 2^-29 of the largest number of the vector.
-enum class Digits { all, many, few };
-
-// out_j = column_j . x
+// out_j = column_j . x; in integers if it may be, to 2^-44 of the largest x.
 template <class Column>
-void column_inners(const std::vector<const Column*>& columns, const Vector& x, Digits digits,
+void column_inners(const std::vector<const Column*>& columns, const Vector& x, bool in_integers,
                    int n_threads, double* out) {
     const std::size_t n = x.size(), q = columns.size();
     if (n * q < kWorthThreads) n_threads = 1;
-    if constexpr (std::is_same_v<typename Column::Number, std::int8_t>) {
-        if (digits == Digits::many) return integer_inners<3>(columns, x, n_threads, out);
-        if (digits == Digits::few) return integer_inners<2>(columns, x, n_threads, out);
-    }
+    if constexpr (std::is_same_v<typename Column::Number, std::int8_t>)
+        if (in_integers) {
+            const int exponent = std::ilogb(std::max(largest_size(x.data(), n), 1e-250)) - 43;
+            const double unit = std::ldexp(1.0, exponent), units = std::ldexp(1.0, -exponent);
+            const std::size_t share = (n / 4 / kBlock + 1) * kBlock;
+            std::vector<std::int64_t> sums(4 * q * 3);
+            parallel_for(4, n_threads, [&](std::size_t quarter) {
+                const std::unique_ptr<Parts> parts(new Parts);  // which is not cleared first
+                const std::size_t end = std::min(n, (quarter + 1) * share);
+                for (std::size_t i = quarter * share; i < end; i += Parts::most) {
+                    const std::size_t size = std::min(Parts::most, end - i);
+                    parts->split(x.data() + i, size, units);
+                    for (std::size_t j = 0; j < q; ++j)
+                        parts->add(*columns[j], i, size, sums.data() + (quarter * q + j) * 3);
+                }
+            });
+            for (std::size_t k = q * 3; k < sums.size(); ++k) sums[k % (q * 3)] += sums[k];
+            for (std::size_t j = 0; j < q; ++j)
+                out[j] = (static_cast<double>(sums[3 * j]) * 1073741824.0 +
+                          static_cast<double>(sums[3 * j + 1]) * 32768.0 +
+                          static_cast<double>(sums[3 * j + 2])) * unit;
+            return;
+        }
     parallel_for(4, n_threads, [&](std::size_t part) {
         for (std::size_t j = q * part / 4; j < q * (part + 1) / 4; ++j)
             out[j] = column_inner(*columns[j], x.data(), n);

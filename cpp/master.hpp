@@ -86,11 +86,10 @@ struct State {
     std::shared_ptr<const Vector> z, u, h;
     double r, loss, gap;
     int n_steps;  // that were added up to z since it was computed as P w
-    Digits digits;  // of g
 
     template <class See>
     void visit(See& see) {
-        see(w, g, z, u, h, r, loss, gap, n_steps, digits);
+        see(w, g, z, u, h, r, loss, gap, n_steps);
     }
 };
 
@@ -184,7 +183,6 @@ class Master {
     // curved, or from the same w scaled up: the path of a separable problem becomes a ray.
     Solution solve(double theta, Vector w, double tol, int max_iter, int n_threads) {
         max_iter_ = max_iter, n_threads_ = n_threads, narrow_ = centred_;
-        digits_ = growing_ && tol >= kRough ? Digits::few : Digits::many;
         double budget = theta;
         State state = first_state(std::move(w), budget);
         last_ = {};
@@ -217,8 +215,6 @@ class Master {
     static constexpr int kStalled = 12;  // steps without a better gap: precision is exhausted
     static constexpr double kLong = 1e4;  // margins beyond which z is always P w
     static constexpr int kUndone = 3;    // solutions that were none once P w was computed
-    // The gap for which few digits are enough: a MultiBoost.MO fit takes 6 % less (svmguide4).
-    static constexpr double kRough = 1e-3;
     static constexpr int kRebuild = 64;  // steps after which a growing master computes P w
 
     void point() {
@@ -247,10 +243,10 @@ class Master {
         return state;
     }
 
-    // That of the last solve, if it ended at w, with as many digits; new columns are not in it.
+    // That of the last solve, if it ended at w; new columns are not in it.
     State known_state(const Vector& w) const {
         const std::size_t before = last_.w.size();
-        const bool same = before > 0 && before <= w.size() && last_.digits == digits_ &&
+        const bool same = before > 0 && before <= w.size() &&
                           std::equal(last_.w.begin(), last_.w.end(), w.begin()) &&
                           std::all_of(w.begin() + static_cast<std::ptrdiff_t>(before), w.end(),
                                       [](double value) { return value == 0; });
@@ -338,17 +334,13 @@ class Master {
         state.z = combine_columns(w);
         state.n_steps = 0;
         weigh(state);
-        finish(state, theta, exact());
+        finish(state, theta, growing_);
         return state;
     }
 
-    // What is kept of a master that does not grow is as exact as can be.
-    Digits exact() const { return growing_ ? digits_ : Digits::all; }
-
-    void finish(State& state, double theta, Digits digits) const {
-        state.digits = digits_;
+    void finish(State& state, double theta, bool in_integers) const {
         state.g.resize(columns_.size());
-        column_inners(columns_, *state.u, digits, n_threads_, state.g.data());
+        column_inners(columns_, *state.u, in_integers, n_threads_, state.g.data());
         set_gap(state, theta);
     }
 
@@ -419,7 +411,7 @@ class Master {
                         n_threads_);
         } else {
             for (std::size_t j : missing)
-                model_.extend(columns_, j, exact(), n_threads_, *rooms_.take(n_));
+                model_.extend(columns_, j, growing_, n_threads_, *rooms_.take(n_));
         }
         return model_.step(state.g, theta, state.w, d);
     }
@@ -463,7 +455,7 @@ class Master {
             next.u = u, next.h = h->empty() ? u : h, next.loss = found.loss;
         else
             weigh(next);
-        finish(next, theta, digits_);
+        finish(next, theta, true);
         return next;
     }
 
@@ -474,7 +466,6 @@ class Master {
     bool centred_, growing_, narrow_ = true;
     double rounding_;
     int max_iter_ = 0, n_threads_ = 1;
-    Digits digits_ = Digits::many;
     Model<Column> model_;
     State last_{};
     mutable Rooms rooms_;

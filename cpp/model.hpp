@@ -92,7 +92,7 @@ class Model {
     }
 
     // One more column: a row of H; `weighted` is room for a column.
-    void extend(const std::vector<const Column*>& columns, std::size_t col, Digits digits,
+    void extend(const std::vector<const Column*>& columns, std::size_t col, bool in_integers,
                 int n_threads, Vector& weighted) {
         const std::size_t q = size(), n = h_->size();
         reserve(q + 1, 2 * q);
@@ -113,7 +113,7 @@ class Model {
         std::vector<const Column*> used(q + 1);
         for (std::size_t j = 0; j <= q; ++j) used[j] = columns[cols_[j]];
         double* row = H_.data() + q * stride_;
-        column_inners(used, weighted, digits, n_threads, row);
+        column_inners(used, weighted, in_integers, n_threads, row);
         for (std::size_t j = 0; j <= q; ++j)
             H_[j * stride_ + q] = row[j] = row[j] - centre_[j] * total;
         double& own = row[q];

@@ -56,34 +56,14 @@ def test_frozen_grown(frozen):
     assert abs(solution.log_loss - optimum) <= solution.gap + optimum_gap
 
 
-@pytest.mark.parametrize("largest", [1, 127])
-def test_loose_rounds_know_their_gap_and_a_tight_one_follows(largest):
-    """Loose rounds have fewer digits of the inner products."""
-    P, s = random_master(4, 3000, 60)
-    P = np.where(P > 0, largest, -largest).astype(np.int8)
-    theta = 20.0 / largest
-    *_, loose = solutions = grown(P, s, theta, 1e-2)[0]
-    for t, solution in enumerate(solutions, 1):
-        g = solution.u @ P[:, :t].astype(float)
-        true = theta * max(0.0, g.max()) - solution.w @ g
-        assert true <= 1e-2 + 1e-7
-        assert solution.gap == pytest.approx(true, abs=1e-7)
-    *_, master = grown(P, s, theta, 1e-2)
-    tight, _ = master.solve(theta, loose.w, 1e-10)
-    g = tight.u @ P.astype(float)
-    assert tight.status == "optimal"
-    assert tight.gap == pytest.approx(theta * g.max() - tight.w @ g, abs=1e-11)
-
-
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda m: pickle.loads(pickle.dumps(m))])
 @pytest.mark.parametrize("loss", ["exponential", "logistic"])
-@pytest.mark.parametrize("tol", [1e-2, 1e-6])
-def test_a_copy_goes_on_to_the_bit(loss, copied, tol):
+def test_a_copy_goes_on_to_the_bit(loss, copied):
     P, s = random_master(2, 200, 40)
-    first, _, master = grown(P[:, :25], s, 5.0, tol, loss)
+    first, _, master = grown(P[:, :25], s, 5.0, 1e-6, loss)
     again = copied(master)
-    one, *_ = grown(P[:, 25:], s, 5.0, tol, loss, master, first[-1].w)
-    other, *_ = grown(P[:, 25:], s, 5.0, tol, loss, again, first[-1].w)
+    one, *_ = grown(P[:, 25:], s, 5.0, 1e-6, loss, master, first[-1].w)
+    other, *_ = grown(P[:, 25:], s, 5.0, 1e-6, loss, again, first[-1].w)
     np.testing.assert_array_equal(one[-1].w, other[-1].w)
     np.testing.assert_array_equal(one[-1].u, other[-1].u)
 
