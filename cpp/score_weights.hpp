@@ -300,7 +300,8 @@ class Weights {
     static constexpr std::size_t chunk_rows = 1 << 11;   // of a task
     static constexpr std::size_t for_threads = 1 << 16;  // exponentials: fewer are not worth one
 
-    // The rows of class c among those from `first` to `last`; if there are none, where they would be.
+    // The rows of class c among those from `first` to `last`, or where they would be. They are in one
+    // piece: to ask of every row whose it is takes 2 % more of a fit (pendigits).
     std::pair<std::size_t, std::size_t> owned(std::size_t c, std::size_t first,
                                               std::size_t last) const {
         return {std::clamp(std::size_t(r_.start[c]), first, last),

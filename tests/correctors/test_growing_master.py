@@ -56,6 +56,20 @@ def test_frozen_grown(frozen):
     assert abs(solution.log_loss - optimum) <= solution.gap + optimum_gap
 
 
+@pytest.mark.parametrize("theta", [100.0, 1e6])
+def test_a_heavy_row_among_many_light_ones(theta):
+    """A loose master knows its gap, too: what rounding takes from equal weights adds up."""
+    rng = np.random.default_rng(0)
+    P = np.where(rng.random((6, 5)) < 0.5, 1, -1).astype(np.int8)[rng.integers(6, size=100_000)]
+    s = np.ones(len(P))
+    s[0] = len(P)
+    for solution in grown(P, s, theta, max(1e-3, 1e-9 * theta))[0]:
+        g = solution.u @ P[:, : len(solution.w)].astype(float)
+        true = theta * max(0.0, g.max()) - solution.w @ g
+        assert solution.status == "optimal"
+        assert solution.gap == pytest.approx(true, abs=1e-9 * theta)
+
+
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda m: pickle.loads(pickle.dumps(m))])
 @pytest.mark.parametrize("loss", ["exponential", "logistic"])
 def test_a_copy_goes_on_to_the_bit(loss, copied):
