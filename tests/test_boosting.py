@@ -34,11 +34,16 @@ def task_for(rows, chooser, margin, loss="exponential"):
     return Task(rows, margin, LOSSES[loss], oracle, chooser(oracle))
 
 
-def run(rows, chooser, margin, n_rounds, loss="exponential", **corrective):
-    """A finished run: stage-wise, or totally corrective if theta and tol are given."""
+def begun(rows, chooser, margin, loss="exponential", **corrective):
+    """A run: stage-wise, or totally corrective if theta and tol are given."""
     cls = TotallyCorrective if corrective else StageWise
     corrector = cls(margin, rows.y, rows.weight, **corrective, loss=LOSSES[loss])
-    return Run(task_for(rows, chooser, margin, loss), corrector).boost(n_rounds)
+    return Run(task_for(rows, chooser, margin, loss), corrector)
+
+
+def run(rows, chooser, margin, n_rounds, loss="exponential", **corrective):
+    """A finished one."""
+    return begun(rows, chooser, margin, loss, **corrective).boost(n_rounds)
 
 
 def dual_weights(rows, margin, z):
@@ -259,6 +264,18 @@ def test_a_paced_run_grows_into_its_budget_and_ends_with_all_of_it():
     assert restricted_gaps(paced)[-1] <= 1e-7 or paced.certificate.gap <= 1e-6
     assert paced.certificate.primal >= exact.certificate.dual - 1e-9
     assert paced.certificate.primal <= exact.certificate.primal + 5e-3
+
+
+def test_a_draft_of_a_paced_run_adds_more_at_once_the_longer_it_is():
+    rows, margin, sizes = problem(82, 4, n=300, n_features=6), Codeword(ecoc(4)), [0]
+    options = {"theta": 60.0, "tol": 1e-6, "round_tol": 0.01, "paced": True}
+    whole, draft = (begun(rows, FixedCode, margin, **options) for _ in range(2))
+    whole.boost(260)
+    draft.boost(260, draft=1e-3, watch=lambda run: bool(sizes.append(len(run.columns))))
+    steps = np.diff(sizes)
+    assert set(steps[np.array(sizes[:-1]) < 100]) <= {1, 2}
+    assert set(steps[np.array(sizes[:-1]) >= 200][:-1]) == {4}
+    assert draft._primal <= whole.certificate.primal + 5e-3
 
 
 def test_a_run_too_short_for_its_budget_is_not_paced():
