@@ -98,8 +98,9 @@ def main() -> None:
             same &= scores[0] == scores[1]
         of_all, alone, shares = [], [], []
         for looked in fits.values():
-            of_all.append(np.median([f.times()[0].mean() for f in looked]))
-            times, free = map(np.concatenate, zip(*(f.times() for f in looked), strict=True))
+            rounds, had_cores = zip(*(f.times() for f in looked), strict=True)
+            of_all.append(np.median([of_fit.mean() for of_fit in rounds]))
+            times, free = np.concatenate(rounds), np.concatenate(had_cores)
             alone.append(np.median(times[free]) if free.any() else np.nan)
             shares.append(f"{free.mean():.0%}")
         ratios, met = (of_all[0] / of_all[1], alone[0] / alone[1]), "not met"

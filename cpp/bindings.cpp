@@ -234,7 +234,7 @@ nb::tuple multiply_and_sum(Changed E, Margins factors, Codes signs, Reals weight
     return nb::make_tuple(sums, nb::make_tuple(found.total, found.largest, found.error));
 }
 
-// Candidates, and for each of them its feature, its cut and where missing values go.
+// Of each candidate its feature, its cut and where missing values go; and some, with their signs.
 using Candidates = std::tuple<Offsets, Offsets, Flags>;
 using Signed = std::vector<std::pair<std::size_t, int>>;
 

@@ -24,6 +24,7 @@ namespace tcboost {
 using Vector = std::vector<double>;
 
 constexpr std::size_t kBlock = 256;
+constexpr double kShift = 6755399441055744.0;  // 1.5 * 2^52: adding it rounds to an integer
 constexpr std::size_t kWorthThreads = 1000000;  // products; fewer are not worth a thread
 
 // 32 bytes of numbers, added and multiplied number by number.
@@ -208,12 +209,11 @@ struct Parts {
     static constexpr std::size_t most = 32 * kBlock;
     std::int16_t parts[3][most];
 
-    // x times `units`, rounded. AVX2 has no cast of float64 to int64, but to add 1.5 * 2^52 leaves
-    // an integer in the low 51 bits: a quarter of the time.
+    // x times `units`, rounded. AVX2 has no cast of float64 to int64, but the shift leaves an
+    // integer in the low 51 bits: a quarter of the time.
     TCBOOST_WIDE void split(const double* x, std::size_t n, double units) {
-        constexpr double shift = 6755399441055744.0;
         for (std::size_t i = 0; i < n; ++i) {
-            const double shifted = std::floor(x[i] * units + 0.5) + shift;
+            const double shifted = std::floor(x[i] * units + 0.5) + kShift;
             std::uint64_t whole;
             std::memcpy(&whole, &shifted, sizeof whole);
             parts[0][i] = static_cast<std::int16_t>(whole >> 30);
@@ -321,9 +321,8 @@ TCBOOST_WIDE void combine(const Column* const* columns, const double* w, std::si
 // exp(x) for -230 <= x <= 0, to two units in the last place. The same on every machine, unlike
 // that of the mathematical library, and four at a time.
 TCBOOST_INLINE double exp_of_negative(double x) {
-    constexpr double shift = 6755399441055744.0;  // 1.5 * 2^52: adding it rounds to an integer
-    const double shifted = x * 1.4426950408889634 + shift;
-    const double k = shifted - shift;
+    const double shifted = x * 1.4426950408889634 + kShift;
+    const double k = shifted - kShift;
     const double r = (x - k * 0.693147180369123816490) - k * 1.90821492927058770002e-10;
     // Taylor: |r| <= log(2) / 2.
     constexpr double factorial[] = {479001600, 39916800, 3628800, 362880, 40320, 5040, 720,
