@@ -11,10 +11,12 @@
 #include <functional>
 #include <limits>
 #include <memory>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "model.hpp"
+#include "octets.hpp"
 
 namespace tcboost {
 
@@ -142,6 +144,7 @@ class Master {
     void add(Column column) {
         owned_.push_back(std::make_shared<const Column>(std::move(column)));
         columns_.push_back(owned_.back().get());
+        if constexpr (kOctets) octets_.add(columns_.back()->values);
     }
 
     // Forget the other columns.
@@ -202,6 +205,7 @@ class Master {
     }
 
    private:
+    static constexpr bool kOctets = std::is_same_v<Column, Dense<std::int8_t>>;
     static constexpr double kFirstGap = 50.0;  // the gap from which Newton may start at once
     static constexpr double kBudgetFactor = 4.0;  // from one budget to the next
     static constexpr double kLoose = 0.2;   // the gap to which a budget on the way is solved
@@ -218,8 +222,11 @@ class Master {
     static constexpr int kRebuild = 64;  // steps after which a growing master computes P w
 
     void point() {
-        columns_.clear();
-        for (const auto& column : owned_) columns_.push_back(column.get());
+        columns_.clear(), octets_.clear();
+        for (const auto& column : owned_) {
+            columns_.push_back(column.get());
+            if constexpr (kOctets) octets_.add(column->values);
+        }
     }
 
     // The state at w, and the largest budget at which that has a moderate gap; w is scaled back
@@ -361,11 +368,15 @@ class Master {
     }
 
     std::shared_ptr<Vector> combine_columns(const Vector& w) const {
+        auto z = rooms_.take(n_);
+        if constexpr (kOctets) {
+            octets_.combine(w, *z);
+            return z;
+        }
         std::vector<const Column*> used;
         Vector coefficients;
         for (std::size_t j = 0; j < columns_.size(); ++j)
             if (w[j] != 0) used.push_back(columns_[j]), coefficients.push_back(w[j]);
-        auto z = rooms_.take(n_);
         combine(used.data(), coefficients.data(), used.size(), n_, z->data());
         return z;
     }
@@ -461,6 +472,7 @@ class Master {
 
     std::vector<std::shared_ptr<const Column>> owned_;  // shared by copies
     std::vector<const Column*> columns_;
+    Octets octets_;  // of the columns, if they are small integers
     std::size_t n_;
     Expand expand_;
     bool centred_, growing_, narrow_ = true;

@@ -108,8 +108,12 @@ def test_a_growing_master_refuses_what_does_not_fit():
 
 @pytest.mark.parametrize(("width", "theta"), [(2, 5.0), (6, 400.0), (11, 8.0), (128, 8.0)])
 @pytest.mark.parametrize("loss", ["exponential", "logistic"])
-def test_columns_in_a_table_are_the_same_to_the_bit(loss, width, theta):
-    """In blocks that begin and end inside of rows; copies and pickles go on as well."""
+def test_columns_in_a_table_are_those_written_out(loss, width, theta):
+    """In blocks that begin and end inside of rows; copies and pickles go on to the bit.
+
+    Weights of rows are those of their margins, to the bit. Only how columns are added up is
+    not the same: a table has its margins to the last digits, its own gap and the optimum.
+    """
     rng = np.random.default_rng(width)
     n_cells = 256 if width == 6 else 2 * width
     numbers = np.array([0 if width == 6 else -2, 0, 2, 2], dtype=np.int8)
@@ -117,27 +121,67 @@ def test_columns_in_a_table_are_the_same_to_the_bit(loss, width, theta):
     dense = Master(s, SMOOTH[loss], n_threads=2, width=width)
     tabled = Master(s, SMOOTH[loss], n_threads=2, width=width)
     plain = Master(np.repeat(s, width), SMOOTH[loss])
-    w = np.zeros(0)
+    w, of_table, P = np.zeros(0), np.zeros(0), np.empty((len(s) * width, 0))
     for t in range(12):
         cells = rng.integers(n_cells, size=len(s)).astype(np.uint8)
         table = rng.choice(numbers, (n_cells, width))
+        column = table[cells].reshape(-1, 1)
+        P = np.hstack([P, column])
         tabled.add(cells, table)
         for other in (dense, plain):
-            other.add(table[cells].reshape(-1, 1))
-        w = np.append(w, 0.0)
-        expected, z = dense.solve(theta, w, 1e-8)
-        for other in (tabled, plain):
-            solution, at = other.solve(theta, w, 1e-8)
-            for one, same in zip(solution, expected, strict=True):
-                np.testing.assert_array_equal(one, same)
-            np.testing.assert_array_equal(at, z)
-        w = expected.w
-        if t == 4:
-            tabled = copy.deepcopy(tabled)
+            other.add(column)
+        w, of_table = np.append(w, 0.0), np.append(of_table, 0.0)
+        copied = copy.deepcopy(tabled)
         if t == 8:
-            tabled._native = pickle.loads(pickle.dumps(tabled._native))
+            copied._native = pickle.loads(pickle.dumps(tabled._native))
+        expected = dense.solve(theta, w, 1e-8)
+        found = tabled.solve(theta, of_table, 1e-8)
+        assert_same(plain.solve(theta, w, 1e-8), expected)
+        assert_same(copied.solve(theta, of_table, 1e-8), found)
+        (solution, z), w, of_table = found, expected[0].w, found[0].w
+        np.testing.assert_allclose(z, P @ of_table, rtol=0, atol=1e-13 * theta * t + 1e-13)
+        g = solution.u @ P
+        true = theta * max(0.0, g.max()) - of_table @ g
+        assert solution.status == expected[0].status == "optimal"
+        assert solution.gap == pytest.approx(true, abs=1e-10 * theta)
+        assert abs(solution.log_loss - expected[0].log_loss) <= 1e-8
     if (width, loss) == (6, "exponential"):  # what is lost in rounding was left out
-        assert 0 < (expected.u < 1e-20).mean() < 1
+        assert 0 < (solution.u < 1e-20).mean() < 1
+
+
+def assert_same(found, expected):
+    for one, same in zip((*found[0], found[1]), (*expected[0], expected[1]), strict=True):
+        np.testing.assert_array_equal(one, same)
+
+
+@pytest.mark.parametrize("n", [1, 7, 1024, 2500])
+def test_columns_that_share_a_byte(n):
+    """Of few and of many numbers, even and odd, constant or not, in any order."""
+    rng = np.random.default_rng(n)
+    kinds = [
+        [-1, 1],
+        [-2, 0, 2],
+        [0],
+        [3],
+        [-128, 127],
+        np.arange(-128, 128),
+        [-1, 0, 1],
+        [4, 9],
+    ]
+    chosen = rng.permutation(np.repeat(np.arange(len(kinds)), 7))
+    P = np.stack([rng.choice(kinds[k], n) for k in chosen], axis=1).astype(np.int8)
+    w = rng.uniform(0.0, 0.01, len(chosen)) * (rng.random(len(chosen)) < 0.7)
+    theta = w.sum()
+    master = Master(np.ones(n), SMOOTH["exponential"])
+    for column in P.T:
+        master.add(column[:, None].copy())
+    for _ in range(2):  # all columns, and what is left when some have gone
+        solution, z = master.solve(theta, w, 1e3 * theta)  # which is where it is
+        np.testing.assert_array_equal(solution.w, w)
+        np.testing.assert_allclose(z, P.astype(float) @ w, rtol=0, atol=1e-12)
+        kept = rng.random(len(w)) < 0.6
+        master.keep(kept)
+        P, w = P[:, kept], w[kept]
 
 
 def test_a_table_that_does_not_fit():
