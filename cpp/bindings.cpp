@@ -22,6 +22,7 @@
 #include "arrays.hpp"
 #include "descent.hpp"
 #include "histogram.hpp"
+#include "looked_up.hpp"
 #include "products.hpp"
 #include "stumps.hpp"
 #include "tables.hpp"
@@ -322,10 +323,22 @@ auto pairwise_margins(Outputs<Number> outputs, Offsets y, int n_threads) {
     });
 }
 
-void add_margins(Changed z, double coefficient, Codes rho, int n_threads) {
-    if (z.size() != rho.size()) throw std::invalid_argument("z and rho differ in their shapes");
+void check_classes(Offsets y, std::size_t n_classes) {
+    const auto known = [=](std::int64_t c) { return 0 <= c && std::size_t(c) < n_classes; };
+    if (!std::all_of(y.data(), y.data() + y.shape(0), known))
+        throw std::invalid_argument("the code has no such class");
+}
+
+void add_codewords(Changed z, double coefficient, Codes signs, Codes M, Offsets y,
+                   int n_threads) {
+    const std::size_t n = signs.shape(0), width = signs.shape(1);
+    if (z.ndim() != 2 || z.shape(0) != n || z.shape(1) != width || M.shape(1) != width ||
+        y.shape(0) != n)
+        throw std::invalid_argument("z, signs, y and the code differ in their shapes");
+    check_classes(y, M.shape(0));
     nb::gil_scoped_release release;
-    tcboost::add_margins(z.data(), coefficient, rho.data(), z.size(), n_threads);
+    tcboost::add_codewords(z.data(), coefficient, signs.data(), M.data(), y.data(), n, width,
+                           n_threads);
 }
 
 auto pairwise_wrong(Margins z, Offsets y, int n_threads) {
@@ -353,26 +366,55 @@ nb::tuple add_coded(Changed z, double coefficient, Codes signs,
     return nb::make_tuple(seen.least, seen.error);
 }
 
+// Scores by the cells of rows, checked.
 template <class Bin>
-nb::tuple cell_margins(Bins<Bin> cells, Offsets first, Offsets used, Margins table, Offsets y,
-                       Reals weight, std::size_t n_classes, int n_threads) {
-    const std::size_t n = cells.shape(0), n_groups = cells.shape(1), stride = table.shape(1);
-    if (n == 0 || y.shape(0) != n || weight.shape(0) != n)
-        throw std::invalid_argument("cells, y and weight differ in their rows, or have none");
+tcboost::CellScores<Bin> cell_scores(Bins<Bin> cells, Offsets first, Offsets used, Margins table,
+                                     std::size_t width) {
+    const std::size_t n_groups = cells.shape(1), stride = table.shape(1);
     if (first.shape(0) != n_groups + 1 || table.shape(0) != std::size_t(first(n_groups)))
         throw std::invalid_argument("table needs a row for each cell of each group");
-    if (n_classes < 2 || stride < n_classes || stride % 4)
-        throw std::invalid_argument("table needs a column a class, and in all a multiple of four");
+    if (stride < width || stride % 4)
+        throw std::invalid_argument("table needs a column a score, and in all a multiple of four");
     for (std::size_t u = 0; u < used.shape(0); ++u)
         if (used(u) < 0 || std::size_t(used(u)) >= n_groups)
             throw std::invalid_argument("there is no such group");
+    return {cells.data(), first.data(), used.data(), used.shape(0),
+            table.data(), stride,       cells.shape(0)};
+}
+
+template <class Bin>
+nb::tuple cell_margins(Bins<Bin> cells, Offsets first, Offsets used, Margins table, Offsets y,
+                       Reals weight, std::size_t n_classes, int n_threads) {
+    const std::size_t n = cells.shape(0);
+    if (n == 0 || y.shape(0) != n || weight.shape(0) != n)
+        throw std::invalid_argument("cells, y and weight differ in their rows, or have none");
+    if (n_classes < 2) throw std::invalid_argument("there must be two classes or more");
+    const auto scores = cell_scores(cells, first, used, table, n_classes);
     tcboost::Seen seen;
     const auto z = filled<double>({n, n_classes - 1}, [&](double* out) {
-        seen = tcboost::cell_margins(cells.data(), first.data(), used.data(), used.shape(0),
-                                     table.data(), stride, y.data(), weight.data(), n,
-                                     n_classes - 1, n_threads, out);
+        seen = tcboost::cell_margins(scores, y.data(), weight.data(), n, n_classes - 1, n_threads,
+                                     out);
     });
     return nb::make_tuple(z, seen.least, seen.error);
+}
+
+template <class Bin>
+nb::tuple look_up_and_sum(Bins<Bin> cells, Offsets used, Margins table, Offsets y, Codes M,
+                          Reals weight, double top, int bits, const GroupArrays& arrays,
+                          int n_threads) {
+    const auto groups = checked_groups(cells.shape(1), arrays);
+    const std::size_t n = cells.shape(0), width = M.shape(1);
+    if (n == 0 || y.shape(0) != n || weight.shape(0) != n)
+        throw std::invalid_argument("cells, y and weight differ in their rows, or have none");
+    check_classes(y, M.shape(0));
+    const auto scores = cell_scores(cells, std::get<0>(arrays), used, table, width);
+    tcboost::LookedUp found;
+    Sums sums = sums_of(cells, n, width, y, M, groups, [&](std::size_t, std::int64_t* out) {
+        found = tcboost::look_up_and_sum(cells.data(), scores, y.data(), M.data(), M.shape(0),
+                                         weight.data(), top, bits, groups, n, width, n_threads,
+                                         out);
+    });
+    return nb::make_tuple(sums, nb::make_tuple(found.total, found.least, found.error));
 }
 
 // What `threadpoolctl` asks the kernel for, in a hundredth of the time: 3 of the 5 ms that it takes
@@ -415,6 +457,11 @@ NB_MODULE(_core, m) {
               "factors"_a.noconvert(), "signs"_a.noconvert(), "weight"_a.noconvert(), "bits"_a,
               "cells"_a.noconvert(), "y"_a.noconvert(), "groups"_a.noconvert(), "n_threads"_a,
               "Multiply E, then `prefix_sums` of it; its sum, the largest, weight of wrong rows.");
+        m.def("look_up_and_sum", &look_up_and_sum<Bin>, "cells"_a.noconvert(), "used"_a.noconvert(),
+              "table"_a.noconvert(), "y"_a.noconvert(), "M"_a.noconvert(), "weight"_a.noconvert(),
+              "top"_a, "bits"_a, "groups"_a.noconvert(), "n_threads"_a,
+              "`prefix_sums` of weights exp(-z - top) at codeword margins z of sums of table rows; "
+              "their sum, the least z, weight of wrong rows.");
     };
     def(std::uint8_t{}), def(std::uint16_t{}), def(std::uint32_t{});
     m.def("stump_edges", &stump_edges, "sums"_a.noconvert(), "left"_a.noconvert(),
@@ -452,8 +499,9 @@ NB_MODULE(_core, m) {
               "y"_a.noconvert(), "n_threads"_a, "Margins of outputs.");
     };
     margins(std::int8_t{}), margins(double{});
-    m.def("add_margins", &add_margins, "z"_a.noconvert(), "coefficient"_a, "rho"_a.noconvert(),
-          "n_threads"_a, "z += coefficient rho.");
+    m.def("add_codewords", &add_codewords, "z"_a.noconvert(), "coefficient"_a,
+          "signs"_a.noconvert(), "M"_a.noconvert(), "y"_a.noconvert(), "n_threads"_a,
+          "z += coefficient M[y] signs.");
     m.def("add_coded", &add_coded, "z"_a.noconvert(), "coefficient"_a, "signs"_a.noconvert(),
           "code"_a.noconvert(), "y"_a.noconvert(), "weight"_a.noconvert(), "n_threads"_a,
           "z += coefficient times pairwise margins; the least z, and the weight of wrong rows.");

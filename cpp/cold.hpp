@@ -106,7 +106,8 @@ Solution solve_cold(const T* P, std::size_t n, std::size_t q, const SmoothLoss& 
     Vector weight(merged.rows.first.size()), start(merged.columns.first.size());
     for (std::size_t i = 0; i < n; ++i) weight[row[i]] += s[i];
     for (std::size_t j = 0; j < q; ++j) start[column[j]] += w[j];
-    Master<Dense<T>> master(weight.size(), loss.on_margins(weight, 1), loss.centred, false);
+    Master<Dense<T>> master(weight.size(), loss.on_margins(weight, 1), loss.centred, false,
+                            true);
     for (auto& values : merged.values) master.add(std::move(values));
     Solution solution = master.solve(theta, std::move(start), tol, max_iter, n_threads);
     State& at = solution.at;

@@ -132,9 +132,10 @@ template <class Column>
 class Master {
    public:
     // A growing master is solved again and again: then a model that halves the gap is good
-    // enough, and z is not rebuilt every time.
-    Master(std::size_t n, Expand expand, bool centred, bool growing)
-        : n_(n),
+    // enough, and z is not rebuilt every time. In octets columns are added up in another order.
+    Master(std::size_t n, Expand expand, bool centred, bool growing, bool in_octets)
+        : in_octets_(in_octets && std::is_same_v<Column, Dense<std::int8_t>>),
+          n_(n),
           expand_(std::move(expand)),
           centred_(centred),
           growing_(growing),
@@ -143,8 +144,7 @@ class Master {
 
     void add(Column column) {
         owned_.push_back(std::make_shared<const Column>(std::move(column)));
-        columns_.push_back(owned_.back().get());
-        if constexpr (kOctets) octets_.add(columns_.back()->values);
+        point_to(*owned_.back());
     }
 
     // Forget the other columns.
@@ -205,7 +205,6 @@ class Master {
     }
 
    private:
-    static constexpr bool kOctets = std::is_same_v<Column, Dense<std::int8_t>>;
     static constexpr double kFirstGap = 50.0;  // the gap from which Newton may start at once
     static constexpr double kBudgetFactor = 4.0;  // from one budget to the next
     static constexpr double kLoose = 0.2;   // the gap to which a budget on the way is solved
@@ -223,10 +222,13 @@ class Master {
 
     void point() {
         columns_.clear(), octets_.clear();
-        for (const auto& column : owned_) {
-            columns_.push_back(column.get());
-            if constexpr (kOctets) octets_.add(column->values);
-        }
+        for (const auto& column : owned_) point_to(*column);
+    }
+
+    void point_to(const Column& column) {
+        columns_.push_back(&column);
+        if constexpr (std::is_same_v<Column, Dense<std::int8_t>>)
+            if (in_octets_) octets_.add(column.values);
     }
 
     // The state at w, and the largest budget at which that has a moderate gap; w is scaled back
@@ -369,7 +371,7 @@ class Master {
 
     std::shared_ptr<Vector> combine_columns(const Vector& w) const {
         auto z = rooms_.take(n_);
-        if constexpr (kOctets) {
+        if (in_octets_) {
             octets_.combine(w, *z);
             return z;
         }
@@ -472,6 +474,7 @@ class Master {
 
     std::vector<std::shared_ptr<const Column>> owned_;  // shared by copies
     std::vector<const Column*> columns_;
+    bool in_octets_;
     Octets octets_;  // of the columns, if they are small integers
     std::size_t n_;
     Expand expand_;

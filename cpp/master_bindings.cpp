@@ -72,13 +72,14 @@ nb::tuple solve_cold(nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device:
 template <class Column>
 class Master {
    public:
-    Master(Reals s, std::size_t width, nb::object on_margins, bool centred)
+    Master(Reals s, std::size_t width, nb::object on_margins, bool centred, bool in_octets)
         : s_(as_vector(s)),
           width_(width),
           on_margins_(on_margins),
           centred_(centred),
+          in_octets_(in_octets),
           master_(s_.size() * width, as_loss(on_margins, centred).on_margins(s_, width), centred,
-                  true) {}
+                  true, in_octets) {}
 
     void add(nb::ndarray<const typename Column::Number, nb::ndim<2>, nb::f_contig,
                          nb::device::cpu> columns) {
@@ -132,7 +133,7 @@ class Master {
     nb::tuple state() {
         tcboost::Archive archive;
         master_.visit(archive);
-        return nb::make_tuple(as_array(s_), width_, on_margins_, centred_,
+        return nb::make_tuple(as_array(s_), width_, on_margins_, centred_, in_octets_,
                               nb::bytes(archive.bytes.data(), archive.bytes.size()));
     }
 
@@ -145,7 +146,7 @@ class Master {
     tcboost::Vector s_;
     std::size_t width_;
     nb::object on_margins_;
-    bool centred_;
+    bool centred_, in_octets_;
     tcboost::Master<Column> master_;
 };
 
@@ -183,8 +184,8 @@ void bind_masters(nb::module_& m) {
         else
             master.def("add", &M::add, "columns"_a.noconvert());
         master
-            .def(nb::init<Reals, std::size_t, nb::object, bool>(), "s"_a, "width"_a,
-                 "on_margins"_a.none(), "centred"_a)
+            .def(nb::init<Reals, std::size_t, nb::object, bool, bool>(), "s"_a, "width"_a,
+                 "on_margins"_a.none(), "centred"_a, "in_octets"_a)
             .def("split", &M::split, "parent"_a.noconvert(), "s"_a)
             .def("keep", &M::keep, "kept"_a)
             .def("solve", &M::solve, "theta"_a, "w"_a, "tol"_a, "max_iter"_a, "n_threads"_a)
@@ -192,8 +193,8 @@ void bind_masters(nb::module_& m) {
             .def("__setstate__",
                  [](M& self, nb::tuple state) {
                      new (&self) M(nb::cast<Reals>(state[0]), nb::cast<std::size_t>(state[1]),
-                                   state[2], nb::cast<bool>(state[3]));
-                     self.restore(nb::cast<nb::bytes>(state[4]));
+                                   state[2], nb::cast<bool>(state[3]), nb::cast<bool>(state[4]));
+                     self.restore(nb::cast<nb::bytes>(state[5]));
                  })
             .def("__deepcopy__", [](const M& self, nb::object) { return M(self); });
     };

@@ -273,13 +273,19 @@ void pairwise_margins(const Number* outputs, const std::int64_t* y, std::size_t 
     });
 }
 
-// z += coefficient rho.
-inline void add_margins(double* z, double coefficient, const std::int8_t* rho, std::size_t size,
-                        int n_threads) {
-    if (size < 100000) n_threads = 1;  // not worth a thread
-    parallel_for((size + weights_chunk - 1) / weights_chunk, n_threads, [=](std::size_t c) {
-        for (std::size_t j = c * weights_chunk; j < std::min(size, (c + 1) * weights_chunk); ++j)
-            z[j] += coefficient * rho[j];
+// z += coefficient rho for the codeword margins rho of hypotheses, by their signs, with a code M.
+inline void add_codewords(double* z, double coefficient, const std::int8_t* signs,
+                          const std::int8_t* M, const std::int64_t* y, std::size_t n,
+                          std::size_t width, int n_threads) {
+    if (n * width < 100000) n_threads = 1;  // not worth a thread
+    const std::size_t rows = chunk_of_rows(width);
+    parallel_for((n + rows - 1) / rows, n_threads, [=](std::size_t c) {
+        for (std::size_t i = c * rows; i < std::min(n, (c + 1) * rows); ++i) {
+            const std::int8_t *code = M + static_cast<std::size_t>(y[i]) * width,
+                              *of_row = signs + i * width;
+            for (std::size_t k = 0; k < width; ++k)
+                z[i * width + k] += coefficient * (code[k] * of_row[k]);
+        }
     });
 }
 
@@ -376,28 +382,48 @@ TCBOOST_WIDE void add_tables(const Bin* const* cells, const double* const* table
         }
 }
 
-// Pairwise margins z of such scores, and what is to be seen then. cells is n x groups by columns;
-// table has rows for all cells of all groups, those of group g from first[g] on.
+// Scores of rows that are looked up: F = the sum of table rows, one for the cell of each group that
+// is used. cells is n x groups by columns; table has rows for all cells of all groups, those of
+// group g from first[g] on.
 template <class Bin>
-Seen cell_margins(const Bin* cells, const std::int64_t* first, const std::int64_t* used,
-                  std::size_t n_used, const double* table, std::size_t stride,
-                  const std::int64_t* y, const double* weight, std::size_t n, std::size_t width,
-                  int n_threads, double* z) {
-    std::vector<const Bin*> of_groups(n_used);
-    std::vector<const double*> tables(n_used);
-    for (std::size_t u = 0; u < n_used; ++u) {
-        of_groups[u] = cells + static_cast<std::size_t>(used[u]) * n;
-        tables[u] = table + static_cast<std::size_t>(first[used[u]]) * stride;
+class CellScores {
+   public:
+    CellScores(const Bin* cells, const std::int64_t* first, const std::int64_t* used,
+               std::size_t n_used, const double* table, std::size_t stride, std::size_t n)
+        : stride_(stride), cells_(n_used), tables_(n_used) {
+        for (std::size_t u = 0; u < n_used; ++u) {
+            cells_[u] = cells + static_cast<std::size_t>(used[u]) * n;
+            tables_[u] = table + static_cast<std::size_t>(first[used[u]]) * stride;
+        }
     }
-    const auto add = stride == 4   ? add_tables<4, Bin>
-                     : stride == 8 ? add_tables<8, Bin>
-                                   : add_tables<0, Bin>;
+
+    std::size_t stride() const { return stride_; }
+
+    // Of the rows from i on.
+    void operator()(std::size_t i, std::size_t rows, double* F) const {
+        const auto add = stride_ == 4   ? add_tables<4, Bin>
+                         : stride_ == 8 ? add_tables<8, Bin>
+                                        : add_tables<0, Bin>;
+        add(cells_.data(), tables_.data(), cells_.size(), i, rows, stride_, F);
+    }
+
+   private:
+    std::size_t stride_;
+    std::vector<const Bin*> cells_;
+    std::vector<const double*> tables_;
+};
+
+// Pairwise margins z of such scores, and what is to be seen then.
+template <class Bin>
+Seen cell_margins(const CellScores<Bin>& scores, const std::int64_t* y, const double* weight,
+                  std::size_t n, std::size_t width, int n_threads, double* z) {
+    const std::size_t stride = scores.stride();
     const std::size_t rows = chunk_of_rows(width);
     std::vector<Seen> seen((n + rows - 1) / rows);
     parallel_for(seen.size(), n * width < 100000 ? 1 : n_threads, [&](std::size_t c) {
         const std::size_t i = c * rows, m = std::min(rows, n - i);
         std::vector<double> F(m * stride);
-        add(of_groups.data(), tables.data(), n_used, i, m, stride, F.data());
+        scores(i, m, F.data());
         double error = 0.0;
         with_constant(width, [&](auto w) {
             for (std::size_t r = 0; r < m; ++r) {

@@ -95,9 +95,13 @@ def test_margins(shape):
         assert real.tolist() == ref.pairwise_margins(scores, labels)
         wrong = _core.pairwise_wrong(margins, labels, n_threads)
         assert wrong[:n].tolist() == ref.pairwise_wrong(z, y)
+        M, signs = (
+            rng.choice(np.array([-1, 1], dtype=np.int8), size=(rows, width))
+            for rows in (width + 1, len(o))
+        )
         moved = margins.copy()
-        _core.add_margins(moved, 0.3, rho, n_threads)
-        assert moved.tobytes() == (margins + 0.3 * rho).tobytes()
+        _core.add_codewords(moved, 0.3, signs, M, labels, n_threads)
+        assert moved.tobytes() == (margins + 0.3 * (M[labels] * signs)).tobytes()
         # The same of a hypothesis with a code, whose margins are not written down.
         code = rng.choice(np.array([-1, 1], dtype=np.int8), size=width + 1)
         signs = rng.choice(np.array([-1, 1], dtype=np.int8), size=(len(o), 1))
@@ -261,15 +265,19 @@ def test_kernels_refuse_what_does_not_fit():
         ((one[:1], one[:1], table, *of_rows), "cell"),
         ((one, one[:1], np.zeros((2, 4)), *of_rows), "cell"),
         ((one, one[:1], np.zeros((1, 3)), *of_rows), "four"),
-        ((one, one[:1], table, y, weight, 5), "class"),
+        ((one, one[:1], table, y, weight, 5), "score"),
+        ((one, one[:1], table, y, weight, 1), "class"),
         ((one, one[1:], table, *of_rows), "group"),
     ):
         with pytest.raises(ValueError, match=match):
             _core.cell_margins(cells, *wrong, 1)
-    with pytest.raises(ValueError, match="shapes"):
-        _core.add_margins(z, 1.0, rho[:3], 1)
+    for wrong in ((rho[:3], rho, y), (rho, rho[:, :1].copy(), y), (rho, rho, y[:3])):
+        with pytest.raises(ValueError, match="shapes"):
+            _core.add_codewords(z, 1.0, *wrong, 1)
+    with pytest.raises(ValueError, match="class"):
+        _core.add_codewords(z, 1.0, rho, rho, y + 4, 1)
     with pytest.raises(TypeError):
-        _core.add_margins(z.astype(np.float32), 1.0, rho, 1)
+        _core.add_codewords(z.astype(np.float32), 1.0, rho, rho, y, 1)
 
 
 @pytest.mark.parametrize(

@@ -37,6 +37,20 @@ def weigh_and_sum(
 ) -> tuple[NDArray[np.int64], tuple[float, int, int, float]]:
     """`prefix_sums` of the dual weights at margins z, and what `dual_integers` tells."""
 
+def look_up_and_sum(
+    cells: NDArray[np.uint8] | NDArray[np.uint16] | NDArray[np.uint32],
+    used: NDArray[np.int64],
+    table: NDArray[np.float64],
+    y: NDArray[np.int64],
+    M: NDArray[np.int8],
+    weight: NDArray[np.float64],
+    top: float,
+    bits: int,
+    groups: GroupArrays,
+    n_threads: int,
+) -> tuple[NDArray[np.int64], tuple[int, float, float]]:
+    """`prefix_sums` of weights at codeword margins of sums of table rows; what was met."""
+
 def multiply_and_sum(
     E: NDArray[np.float64],
     factors: NDArray[np.float64],
@@ -122,10 +136,15 @@ def pairwise_margins(
 ) -> NDArray[Number]:
     """Margins of outputs."""
 
-def add_margins(
-    z: NDArray[np.float64], coefficient: float, rho: NDArray[np.int8], n_threads: int
+def add_codewords(
+    z: NDArray[np.float64],
+    coefficient: float,
+    signs: NDArray[np.int8],
+    M: NDArray[np.int8],
+    y: NDArray[np.intp],
+    n_threads: int,
 ) -> None:
-    """z += coefficient rho."""
+    """z += coefficient M[y] signs."""
 
 def add_coded(
     z: NDArray[np.float64],
@@ -195,6 +214,7 @@ class _Master:
         width: int,
         on_margins: Callable[[NDArray[np.float64]], Any] | None,
         centred: bool,
+        in_octets: bool,
     ) -> None: ...
     def split(self, parent: NDArray[np.uint32], s: NDArray[np.float64]) -> None:
         """Go on with rows that are parts of those there were."""

@@ -24,11 +24,13 @@ from .correctors import (
     BallCorrective,
     Budget,
     Corrector,
+    LookedUp,
     Products,
     StageWise,
     TotallyCorrective,
     lengths,
 )
+from .correctors.looked_up import MANY
 from .correctors.products import EVEN, WORTH
 from .history import History
 from .losses import DualWeights, Exponential, Loss, SmoothLoss, weigh
@@ -66,21 +68,23 @@ class Task(NamedTuple):
         return self.oracle.price(self.rows, V, unused=unused)
 
     def stage_wise(self, pseudo_loss: bool = False) -> StageWise:
-        """The corrector of Algorithms 1 and 2; on many rows it keeps products.
+        """The corrector of Algorithms 1 and 2; on many rows it keeps no margins.
 
-        These need sums that are few for the rows there are: every thread has its own.
+        For that it needs sums that are few for the rows there are: every thread has its own.
         """
-        rows, margin, products = self.rows, self.margin, None
-        assert isinstance(self.loss, SmoothLoss)
-        many = len(rows) * margin.width >= WORTH
+        rows, margin, oracle, loss = self.rows, self.margin, self.oracle, self.loss
+        assert isinstance(loss, SmoothLoss)
+        kept: Products | LookedUp | None = None
         few_cells = 32 * rows.groups.first[-1] <= len(rows) * len(rows.groups.first)
         even = rows.weight.max() <= EVEN * rows.weight.min()
-        exponential = type(margin) is Pairwise and isinstance(self.loss, Exponential)
-        stumps = isinstance(self.oracle, StumpOracle)
-        if many and few_cells and even and exponential and stumps and margin.width > 1:
-            products = Products(rows, margin.width + 1)
-        rule = self.loss, pseudo_loss, rows.n_threads, products
-        return StageWise(margin, rows.y, rows.weight, *rule)
+        exponential = isinstance(loss, Exponential)
+        if few_cells and even and exponential and isinstance(oracle, StumpOracle):
+            n_margins = len(rows) * margin.width
+            if type(margin) is Pairwise and margin.width > 1 and n_margins >= WORTH:
+                kept = Products(rows, margin.width + 1)
+            elif isinstance(margin, Codeword) and n_margins >= MANY:
+                kept = LookedUp(rows, oracle, margin)
+        return StageWise(margin, rows.y, rows.weight, loss, pseudo_loss, rows.n_threads, kept)
 
     def weigh_and_price(
         self, z: Vector, least: float = np.nan, unused: Unused = None
@@ -228,7 +232,7 @@ class Run:
                 continue
             if self.budgets:
                 self._grow(solve=False)
-            predictions = task.oracle.predictions(priced.columns)
+            predictions = partial(task.oracle.predictions, priced.columns)
             self._z = np.empty(0)  # the next ones need the room
             if not corrector.update(priced.columns, predictions, dual, self._priced[0]):
                 break  # after (4), (5)
@@ -335,9 +339,9 @@ class Run:
     def _weigh_and_price(self) -> tuple[DualWeights, Prices]:
         """The dual weights of the present coefficients, and all hypotheses under them."""
         task, corrector = self.task, self.corrector
-        if isinstance(corrector, StageWise) and corrector.products:
+        if isinstance(corrector, StageWise) and corrector.kept:
             assert isinstance(task.oracle, StumpOracle)
-            sums, dual = corrector.products.weigh()
+            sums, dual = corrector.kept.weigh()
             return dual, task.oracle.prices(task.rows, sums)
         z = self._z = corrector.z
         if corrector.dual and corrector.dual.u is not None:

@@ -17,7 +17,8 @@ from ._core import pairwise_margins, pairwise_wrong
 
 Labels = NDArray[np.intp]
 
-_PART = 1 << 22  # margins decoded at a time
+_PART = 1 << 18  # margins decoded at a time
+_TIE = 1e-9  # how much better a later class has to be
 
 
 class Margin(Protocol):
@@ -74,10 +75,14 @@ class Codeword:
         return outputs @ self.M.T.astype(outputs.dtype)
 
     def wrong(self, z: NDArray[Any], y: Labels, n_threads: int = 1) -> NDArray[np.bool_]:
-        """By decoding: ``F_l = M[y, l] z_l``, of some rows at a time."""
-        n = max(1, _PART // self.width)
+        """By decoding: ``F_l = M[y, l] z_l``, of some rows at a time.
+
+        Of classes that score alike the first is the prediction. With few stumps there often are
+        some, and rounding must not decide.
+        """
+        n, later = max(1, _PART // self.width), _TIE * np.arange(len(self.M))
         parts = [slice(i, i + n) for i in range(0, len(y), n)]
-        best = [self.scores(self.M[y[p]] * z[p]).argmax(axis=1) for p in parts]
+        best = [(self.scores(self.M[y[p]] * z[p]) - later).argmax(axis=1) for p in parts]
         return np.concatenate(best) != y
 
 

@@ -8,6 +8,8 @@ import tcboost
 from reference import kernels as ref
 from tcboost import _core, boosting
 from tcboost.correctors import products
+from tcboost.oracles import Column
+from tcboost.oracles.stump import CONSTANT
 from tcboost.rows.blocks import LocalRows
 
 
@@ -153,7 +155,7 @@ def test_products_give_the_margins_back():
     kept = products.Products(rows, 4)
     code = np.array([1, -1, 1, -1], dtype=np.int8)
     signs = np.where(rows.X[:, :1] > 0, 1, -1).astype(np.int8)
-    assert kept.move(0.25, signs, code)
+    assert kept.move(0.25, Column((CONSTANT,), code), lambda: [signs])
     z = 0.25 * _core.pairwise_margins(signs * code, rows.y, 1)
     assert_allclose(kept.margins(), z, atol=1e-15)
     kept.weigh()

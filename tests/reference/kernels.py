@@ -270,6 +270,18 @@ def cross_entropy_weights(z: Array, weight: Array) -> tuple[Array, float]:
     return np.array(out), math.fsum(losses)
 
 
+def looked_up(cells, used, first, table, M, y):
+    """Codeword margins of scores that are sums of table rows, and which rows are wrong."""
+    n_classes, width = M.shape
+    z, wrong = [], []
+    for row, own in zip(cells.tolist(), y.tolist(), strict=True):
+        F = [sum(table[first[g] + row[g], k] for g in used) for k in range(width)]
+        scores = [sum(int(M[c, k]) * F[k] for k in range(width)) for c in range(n_classes)]
+        z.append([int(M[own, k]) * F[k] for k in range(width)])
+        wrong.append(scores.index(max(scores)) != own)
+    return np.array(z, dtype=float), np.array(wrong)
+
+
 def multiplied(
     E: Array, factors: Array, signs: Ints, y: Ints, weight: Array, bits: int
 ) -> tuple[Array, list[list[int]], float]:

@@ -3,6 +3,7 @@
 from .ball import BallCorrective
 from .base import SMALL, Budget, Corrector, lengths
 from .linear_program import LinearProgram
+from .looked_up import LookedUp
 from .master import MasterSolution, solve_master
 from .products import Products
 from .stagewise import StageWise
@@ -14,6 +15,7 @@ __all__ = [
     "Budget",
     "Corrector",
     "LinearProgram",
+    "LookedUp",
     "MasterSolution",
     "Products",
     "StageWise",

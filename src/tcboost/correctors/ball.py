@@ -25,7 +25,7 @@ from ..losses import DualWeights, ScoreLoss
 from ..margins import Margin
 from ..oracles import Column, Oracle, Prices
 from ..oracles.stump import StumpOracle
-from .base import Budget, ColumnStore, Seen, Vector, lengths
+from .base import Budget, ColumnStore, Predictions, Seen, Vector, lengths
 from .newton import newton_step
 
 # Of the class gap, and of the tolerance on it, what the restricted master may leave.
@@ -226,12 +226,12 @@ class BallCorrective:
     def update(
         self,
         columns: Sequence[Column],
-        predictions: Sequence[NDArray[np.int8]],
+        predictions: Predictions,
         dual: DualWeights,
         prices: Prices,
     ) -> bool:
         """Add the columns and re-solve, to a share of the gap that is left."""
-        for column, H in zip(columns, predictions, strict=True):
+        for column, H in zip(columns, predictions(), strict=True):
             self._H.append(H[:, 0].take(self._order))
             if self._codes is not None:
                 assert column.code is not None

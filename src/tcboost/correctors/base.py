@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -75,6 +76,10 @@ class Budget(NamedTuple):
         return min(linear, float(over.dot(over)) / (2.0 * self.ridge))
 
 
+# Those of new columns on all rows.
+Predictions = Callable[[], list[NDArray[np.int8]]]
+
+
 class Seen(NamedTuple):
     """What an update met on the way, and so need not be looked for."""
 
@@ -139,13 +144,14 @@ class Corrector(Protocol):
     def update(
         self,
         columns: Sequence[Column],
-        predictions: Sequence[NDArray[np.int8]],
+        predictions: Predictions,
         dual: DualWeights,
         prices: Prices,
     ) -> bool:
         """Take in columns with their predictions; False if nothing can be gained from them.
 
-        Dual weights and prices are those by which they were chosen.
+        Dual weights and prices are those by which they were chosen. Predictions are made when
+        they are asked for.
         """
 
     def polish(self, gap: float = 0.0, draft: bool = False) -> bool:
@@ -153,6 +159,11 @@ class Corrector(Protocol):
 
         Else there may be more to do once prices are known. A draft is not worth much effort.
         """
+
+
+def exponent(x: float) -> int:
+    """Of the power of two that is just above x."""
+    return math.frexp(x * (1.0 + 1e-6))[1]  # a hair for the rounding
 
 
 def lengths(w: Vector) -> Vector:

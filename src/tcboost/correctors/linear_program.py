@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from ..losses import DualWeights, Hinge
 from ..margins import Margin
 from ..oracles import Column, Prices
-from .base import ColumnStore, Vector
+from .base import ColumnStore, Predictions, Vector
 from .totally_corrective import TotallyCorrective
 
 _OPTIONS: dict[str, Any] = {
@@ -63,16 +63,17 @@ class LinearProgram(TotallyCorrective):
     def update(
         self,
         columns: Sequence[Column],
-        predictions: Sequence[NDArray[np.int8]],
+        predictions: Predictions,
         dual: DualWeights,
         prices: Prices,
     ) -> bool:
         """Steps (4) and (5) of Algorithm 3; a column that is there already cannot help."""
-        outputs = columns[0].coded(predictions[0])
+        (of_rows,) = predictions()
+        outputs = columns[0].coded(of_rows)
         rho = self._margin.apply(outputs, self._y).reshape(-1, 1)
         if (self._P.matrix == rho).all(axis=0).any():
             return False
-        return super().update(columns, predictions, dual, prices)
+        return super().update(columns, lambda: [of_rows], dual, prices)
 
     def _add(self, column: Column, predictions: NDArray[np.int8]) -> None:
         self._P.append(self._margin.apply(column.coded(predictions), self._y).ravel())

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from ..losses import DualWeights
 from ..margins import other_classes
+from ..oracles import Column
 from ..rows.blocks import Block, LocalRows
-from .base import Seen, Vector
+from .base import Predictions, Seen, Vector, exponent
 
 # Margins from which on they pay: with fewer a round is short, and the rounding of margins that
 # are added up does not grow with the rounds.
@@ -49,9 +50,10 @@ class Products:
         self._used, self._most, self._sum = 0.0, 1.0, 1.0  # |z|, E and sums at the most
         self.seen: Seen
 
-    def move(self, coefficient: float, signs: NDArray[np.int8], code: NDArray[np.int8]) -> bool:
+    def move(self, coefficient: float, column: Column, predictions: Predictions) -> bool:
         """Add a hypothesis with a code, the next time; False if that might lead too far."""
-        step = 2.0 * coefficient
+        step, code = 2.0 * coefficient, column.code
+        assert code is not None
         if self._used + step > _FAR:
             return False
         self._used += step
@@ -59,14 +61,14 @@ class Products:
         apart: Vector = np.repeat(code[:, None].astype(float) - code, 2, axis=0)
         apart[::2] *= -1.0  # where the hypothesis says -1
         self._factors[:, : len(code)] = np.exp(-coefficient * apart)
-        self._signs = signs
+        (self._signs,) = predictions()
         return True
 
     def weigh(self) -> tuple[NDArray[np.int64], DualWeights]:
         """`Block.prefix_sums` of the dual weights, and what is to be said of them."""
         rows = self._rows
         largest = self._most * self._heaviest
-        bits = min(60 - _exponent(self._sum), 51 - _exponent(largest))
+        bits = min(60 - exponent(self._sum), 51 - exponent(largest))
         kernel = partial(Block.multiply_and_sum, factors=self._factors, bits=bits)
         parts: Any = rows.map(kernel, self.E, self._signs, self._weight, rows.y)
         tables, found = zip(*parts, strict=True)
@@ -85,7 +87,3 @@ class Products:
         E = self.E * self._factors[2 * y + (self._signs[:, 0] > 0)]
         others = other_classes(len(self._factors) // 2)
         return -np.log(np.take_along_axis(E, others[y], axis=1))
-
-
-def _exponent(x: float) -> int:
-    return math.frexp(x * (1.0 + 1e-6))[1]  # a hair for the rounding

@@ -8,11 +8,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .._core import add_coded, add_margins, minimise_along
+from .._core import add_coded, add_codewords, minimise_along
 from ..losses import SMOOTH, DualWeights, Exponential, SmoothLoss
-from ..margins import Margin, Pairwise
+from ..margins import Codeword, Margin, Pairwise
 from ..oracles import Column, Prices
-from .base import Budget, Seen, Vector
+from .base import Budget, Predictions, Seen, Vector
+from .looked_up import LookedUp
 from .products import Products
 
 
@@ -26,7 +27,7 @@ class StageWise:
     Where there is no formula, with margins of several sizes or with another loss, the
     coefficient is the exact minimum along the column, as in the paper's two algorithms.
 
-    `products` keep the dual weights of many rows, in the place of their margins.
+    For many rows their dual weights are `kept` in another way than by margins.
     """
 
     dual: DualWeights | None = None
@@ -41,28 +42,28 @@ class StageWise:
         loss: SmoothLoss = SMOOTH["exponential"],
         pseudo_loss: bool = False,
         n_threads: int = 1,
-        products: Products | None = None,
+        kept: Products | LookedUp | None = None,
     ) -> None:
-        self._n_threads, self.products = n_threads, products
+        self._n_threads, self.kept = n_threads, kept
         self._seen: Seen | None = None
         self._margin, self._y, self._loss, self._pseudo_loss = margin, y, loss, pseudo_loss
         self._weight = weight
         self.w: Vector = np.zeros(0)
-        self._z: Vector | None = None if products else np.zeros((len(y), margin.width))
+        self._z: Vector | None = None if kept else np.zeros((len(y), margin.width))
         self.smallest_error = max(float(weight.min()) / (2 * margin.width), 1e-10)
 
     @property
     def z(self) -> Vector:
         """Margins under w."""
         if self._z is None:
-            assert self.products
-            return self.products.margins()
+            assert self.kept
+            return self.kept.margins()
         return self._z
 
     @property
     def seen(self) -> Seen | None:
         """What was met when the weights were last changed."""
-        return self.products.seen if self.products else self._seen
+        return self.kept.seen if self.kept else self._seen
 
     @property
     def solved(self) -> bool:
@@ -99,42 +100,43 @@ class StageWise:
     def update(
         self,
         columns: Sequence[Column],
-        predictions: Sequence[NDArray[np.int8]],
+        predictions: Predictions,
         dual: DualWeights,
         prices: Prices,
     ) -> bool:
         """Add the column with its coefficient; the others stay."""
-        margin, y, threads, code = self._margin, self._y, self._n_threads, columns[0].code
-        coefficient: float | None
-        if dual.u is None and type(margin) is Pairwise and code is not None:
-            # The margins of a row follow from its class and sign: they are not written down.
-            coefficient = self._coefficient(prices, columns[0], dual)
-            if coefficient is not None:
-                self._move(coefficient, predictions[0], np.ascontiguousarray(code))
-        else:
-            rho: NDArray[Any] = margin.apply(columns[0].coded(predictions[0]), y, threads)
-            coefficient = self._coefficient(prices, columns[0], dual, rho)
-            if coefficient is not None and rho.dtype == np.int8:
-                add_margins(self.z, coefficient, rho, threads)
-            elif coefficient is not None:
-                z = self.z
-                z += coefficient * rho
+        column, rho = columns[0], None
+        signs = None if self.kept else predictions()[0]
+        if dual.u is not None and signs is not None:  # prices do not tell all weights
+            rho = self._margin.apply(column.coded(signs), self._y, self._n_threads)
+        coefficient = self._coefficient(prices, column, dual, rho)
         if coefficient is None:
             return False
+        if self.kept and not self.kept.move(coefficient, column, predictions):
+            self._z, self.kept, signs = self.z, None, predictions()[0]
+        if signs is not None:
+            self._seen = self._move(coefficient, column, signs, rho)
         self.w = np.concatenate([self.w, [coefficient]])
         return True
 
     def _move(
-        self, coefficient: float, signs: NDArray[np.int8], code: NDArray[np.int8]
-    ) -> None:
-        if self.products:
-            if self.products.move(coefficient, signs, code):
-                return
-            self._z, self.products = self.z, None
-        found = add_coded(
-            self.z, coefficient, signs, code, self._y, self._weight, self._n_threads
-        )
-        self._seen = Seen(*found)
+        self,
+        coefficient: float,
+        column: Column,
+        signs: NDArray[np.int8],
+        rho: NDArray[Any] | None,
+    ) -> Seen | None:
+        """Add the margins rho of a column; most follow from classes and signs."""
+        z, margin, y, threads = self.z, self._margin, self._y, self._n_threads
+        if isinstance(margin, Codeword):
+            add_codewords(z, coefficient, signs, margin.M, y, threads)
+        elif type(margin) is Pairwise and column.code is not None:
+            code = np.ascontiguousarray(column.code)
+            return Seen(*add_coded(z, coefficient, signs, code, y, self._weight, threads))
+        else:
+            assert rho is not None
+            z += coefficient * rho
+        return None
 
     def polish(self, gap: float = 0.0, draft: bool = False) -> bool:
         """Nothing is ever revised."""

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ..losses import SMOOTH, DualWeights, SmoothLoss
 from ..margins import Margin, Pairwise
 from ..oracles import Column, Prices
-from .base import SMALL, Budget, Seen, Vector
+from .base import SMALL, Budget, Predictions, Seen, Vector
 from .master import Master, MasterSolution
 from .merged import MergedRows
 
@@ -82,7 +82,8 @@ class TotallyCorrective:
         if type(margin) is Pairwise and 2 <= width < 128 and self._n_margins >= worth:
             self._merged = MergedRows(y, s, width + 1)
             s = self._merged.weight
-        self._master = Master(s, loss, n_threads=n_threads, width=width)
+        # Rounds that are solved in full keep the digits that are on record (results/).
+        self._master = Master(s, loss, n_threads, width, in_octets=round_tol > 0)
         self.solution: MasterSolution | None = None
         self._gap = self._left = 0.0  # of the class, and what the last master was to leave
 
@@ -154,14 +155,14 @@ class TotallyCorrective:
     def update(
         self,
         columns: Sequence[Column],
-        predictions: Sequence[NDArray[np.int8]],
+        predictions: Predictions,
         dual: DualWeights,
         prices: Prices,
     ) -> bool:
         """Steps (4) and (5) of Algorithm 3."""
         if self._part < self._theta:
             self._grow(prices.edge(columns[0]) / dual.scale)
-        for column, of_rows in zip(columns, predictions, strict=True):
+        for column, of_rows in zip(columns, predictions(), strict=True):
             self._add(column, of_rows)
         self.w = np.append(self.w, np.zeros(len(columns)))
         self._solve()

@@ -176,36 +176,43 @@ class StumpOracle:
         return parts[0] if len(parts) == 1 else np.vstack(parts)
 
     def margins(self, columns: Sequence[Column], v: Vector) -> tuple[Vector, float, float]:
-        """Pairwise margins of ``sum_j h_j(x) v_j``; the least, and the weight of wrong rows.
-
-        The stumps of a feature add up to one step function of it, and those of a group to one
-        table: a row costs a look-up a group, however many columns there are.
-        """
-        rows, groups, n_classes = self._rows, self._rows.groups, v.shape[1]
-        pairs = np.array([c.candidates for c in columns], dtype=np.int64)
-        candidate, sign = pairs.reshape(-1, 2).T
-        v, feature, first = sign[:, None] * v, self._feature[candidate], groups.first
-        of_missing = np.where(self._missing_right[candidate], 1.0, -1.0)[:, None] * v
-        table = np.zeros((first[-1], n_classes + -n_classes % 4))
-        features = np.unique(feature)
-        for d in features.tolist():
-            mine, g = feature == d, groups.group[d]
-            steps = np.zeros((groups.offset[d + 1] - groups.offset[d] + 1, n_classes))
-            np.add.at(steps, self._cut[candidate[mine]] + 1, 2.0 * v[mine])
-            curve = np.cumsum(steps, axis=0) - v[mine].sum(axis=0)
-            curve[MISSING] = of_missing[mine].sum(axis=0)
-            table[first[g] : first[g + 1], :n_classes] += curve[groups.bins(d)]
-        used = np.unique(groups.group[features])
+        """Pairwise margins of ``sum_j h_j(x) v_j``; the least, and the weight of wrong rows."""
+        rows, n_classes = self._rows, v.shape[1]
+        table, used = self.table_of(columns, v)
 
         def of_block(
             b: Block, y: NDArray[np.intp], weight: Vector
         ) -> tuple[Vector, float, float]:
-            arrays = b.cells, first, used, table, y, weight
+            arrays = b.cells, rows.groups.first, used, table, y, weight
             return cell_margins(*arrays, n_classes, b.n_threads)
 
         parts = rows.map(of_block, rows.y, rows.weight)
         z, least, error = zip(*parts, strict=True)
         return z[0] if len(z) == 1 else np.vstack(z), min(least), sum(error)
+
+    def table_of(
+        self, columns: Sequence[Column], v: Vector
+    ) -> tuple[Vector, NDArray[np.int64]]:
+        """The scores ``sum_j h_j v_j`` of each cell, by group, and the groups that have any.
+
+        The stumps of a feature add up to one step function of it, and those of a group to one
+        table: a row costs a look-up a group, however many columns there are.
+        """
+        groups, width = self._rows.groups, v.shape[1]
+        pairs = np.array([c.candidates for c in columns], dtype=np.int64)
+        candidate, sign = pairs.reshape(-1, 2).T
+        v, feature, first = sign[:, None] * v, self._feature[candidate], groups.first
+        of_missing = np.where(self._missing_right[candidate], 1.0, -1.0)[:, None] * v
+        table = np.zeros((first[-1], width + -width % 4))
+        features = np.unique(feature)
+        for d in features.tolist():
+            mine, g = feature == d, groups.group[d]
+            steps = np.zeros((groups.offset[d + 1] - groups.offset[d] + 1, width))
+            np.add.at(steps, self._cut[candidate[mine]] + 1, 2.0 * v[mine])
+            curve = np.cumsum(steps, axis=0) - v[mine].sum(axis=0)
+            curve[MISSING] = of_missing[mine].sum(axis=0)
+            table[first[g] : first[g + 1], :width] += curve[groups.bins(d)]
+        return table, np.unique(groups.group[features])
 
     def stump(self, candidate: int, sign: int) -> Stump:
         """The candidate as a hypothesis on raw values."""

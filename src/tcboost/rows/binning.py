@@ -29,33 +29,20 @@ class Binning(NamedTuple):
         """Bins of each feature, the missing one included."""
         return np.array([len(c) + 2 for c in self.cuts], dtype=np.int64)
 
-    @property
-    def dtype(self) -> Any:
-        """The smallest integer type that holds a bin."""
-        return np.min_scalar_type(int(self.n_bins.max()) - 1)
 
-    def transform(self, X: Vector) -> NDArray[Any]:
-        """Bins of the values, by columns."""
-        bins = np.empty(X.shape, dtype=self.dtype, order="F")
-        for d, cuts in enumerate(self.cuts):
-            bins[:, d] = 1 + np.searchsorted(cuts, X[:, d], side="left")
-        bins[np.isnan(X)] = MISSING
-        return bins
-
-
-def fit_binning(
+def bin_features(
     features: Iterable[Vector], weight: Vector, max_bins: int | str | None
-) -> Binning:
+) -> tuple[Binning, list[NDArray[Any]]]:
     """Choose the cuts: between all distinct values, or `max_bins` weighted quantiles.
 
     ``"auto"`` is exact up to 65,535 distinct values of a feature and cuts that many quantiles
-    beyond; ``None`` is always exact.
+    beyond; ``None`` is always exact. With the bins of each feature.
     """
     if max_bins is None:
         limit = len(weight) + 1
     else:
         limit = _MAX_RANKS if isinstance(max_bins, str) else int(max_bins)
-    cuts, exact = [], True
+    cuts, bins, exact = list[Vector](), list[NDArray[Any]](), True
     for x in features:
         seen = ~np.isnan(x)
         values = np.unique(x[seen])
@@ -70,7 +57,14 @@ def fit_binning(
             between = (cumulated[:-2] + cumulated[1:-1]) / 2
             ends = np.unique(np.searchsorted(between, targets * (1 - 1e-12)))
             cuts.append(_between(values[ends], values[ends + 1]))
-    return Binning(tuple(cuts), exact)
+        bins.append(bins_of(cuts[-1], x))
+    return Binning(tuple(cuts), exact), bins
+
+
+def bins_of(cuts: Vector, x: Vector) -> NDArray[Any]:
+    """Bins of the values of a feature, in the smallest type that holds all of them."""
+    bins = np.where(np.isnan(x), MISSING, 1 + np.searchsorted(cuts, x, side="left"))
+    return bins.astype(np.min_scalar_type(len(cuts) + 1))
 
 
 def _between(low: Vector, high: Vector) -> Vector:

@@ -18,15 +18,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .._core import multiply_and_sum, prefix_sums, weigh_and_sum
-from .binning import Binning, fit_binning
+from .._core import look_up_and_sum, multiply_and_sum, prefix_sums, weigh_and_sum
+from .binning import Binning, bin_features
 from .groups import Groups, group_features
 
 Vector = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 _BLOCK = 1 << 20
-_PART = 1 << 16  # rows whose features are copied at a time
 _GROUPED = 1 << 8  # fewer rows are counted sooner than their features are grouped
 _HASHED = 1 << 12  # rows hashed at a time: they stay in the cache, which is 4 times as fast
 
@@ -87,6 +86,20 @@ class Block(NamedTuple):
         rule, arrays = (factors, signs, weight, bits), self.groups.arrays()
         return multiply_and_sum(E, *rule, self.cells, y, arrays, self.n_threads)
 
+    def look_up_and_sum(
+        self,
+        weight: Vector,
+        y: NDArray[np.intp],
+        table: Vector,
+        used: Integers,
+        M: NDArray[np.int8],
+        top: float,
+        bits: int,
+    ) -> tuple[NDArray[np.int64], tuple[int, float, float]]:
+        """The same of weights at margins that are looked up (``cpp/looked_up.hpp``)."""
+        rule, arrays = (used, table, y, M, weight, top, bits), self.groups.arrays()
+        return look_up_and_sum(self.cells, *rule, arrays, self.n_threads)
+
 
 class LocalRows:
     """Rows in memory.
@@ -128,9 +141,10 @@ class LocalRows:
 
     def _cut(self, max_bins: int | str | None) -> None:
         features = (_one_nan(x[self._chosen]) for x in map(np.ascontiguousarray, self._given.T))
-        self.binning: Binning = fit_binning(features, self.weight, max_bins)
+        self.binning: Binning
+        self.binning, bins = bin_features(features, self.weight, max_bins)
         apart = len(self) < _GROUPED
-        cells, self.groups = group_features(self._bins(), self.binning.n_bins, apart)
+        cells, self.groups = group_features(bins, self.binning.n_bins, apart)
         parts = [slice(i, i + _BLOCK) for i in range(0, len(cells), _BLOCK)]
         self.blocks = [
             Block(np.asfortranarray(cells[part]), part, self.groups, self.n_threads)
@@ -144,15 +158,6 @@ class LocalRows:
         rows = copy(self)
         rows._cut(max_bins)
         return rows
-
-    def _bins(self) -> NDArray[Any]:
-        """Bins of the rows, by columns; no more than a part of the features is copied."""
-        shape = len(self), self._given.shape[1]
-        bins = np.empty(shape, dtype=self.binning.dtype, order="F")
-        for i in range(0, len(self), _PART):
-            part = self._chosen[i : i + _PART]
-            bins[i : i + _PART] = self.binning.transform(self._given[part])
-        return bins
 
     def __len__(self) -> int:
         return len(self.y)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from .._core import GroupArrays
 
-_CELLS = 256  # of a group of several features, at the most
+_CELLS = 256  # of a group of several features, at the most: what 8 bits hold
 
 
 @dataclass(frozen=True)
@@ -47,9 +48,9 @@ class Groups:
 
 
 def group_features(
-    bins: NDArray[Any], n_bins: NDArray[np.int64], apart: bool = False
+    bins: Sequence[NDArray[Any]], n_bins: NDArray[np.int64], apart: bool = False
 ) -> tuple[NDArray[Any], Groups]:
-    """The cells of all rows (rows, groups), by columns, and what they mean.
+    """The cells of all rows (rows, groups), by columns, and what they mean, from their bins.
 
     A feature joins the last group as long as few combinations of bins occur, those with few
     bins first. It is exact: one-hot features make as many cells as there were categories. Or
@@ -60,12 +61,12 @@ def group_features(
     places: dict[int, NDArray[Any]] = {}
     n_cells: list[int] = []
     for d in np.argsort(n_bins, kind="stable").tolist():
-        n, bin_of = int(n_bins[d]), bins[:, d]
+        n, bin_of = int(n_bins[d]), bins[d]
         if members and not apart and n_cells[-1] * n <= _CELLS * _CELLS:
             joined = join_cells(cells[-1], n_cells[-1], bin_of, n, _CELLS)
             if joined is not None:
                 joint, cell, places[d] = joined
-                cells[-1], n_cells[-1] = joint.astype(bins.dtype), len(cell)
+                cells[-1], n_cells[-1] = joint.astype(np.uint8), len(cell)
                 for member in members[-1]:
                     places[member] = places[member][cell]
                 members[-1].append(d)
