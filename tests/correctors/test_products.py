@@ -84,42 +84,6 @@ def few(monkeypatch):
     return made
 
 
-@pytest.mark.parametrize("coding", ["random", "learned"])
-@pytest.mark.parametrize("n_classes", [3, 5])
-def test_the_same_model(coding, n_classes, few, monkeypatch):
-    X, y, weight = data(n_classes)
-    model = tcboost.AdaBoostECC(coding, 30, max_bins=100, random_state=0)
-    fit = model.fit(X, y, weight)
-    assert len(few) == 1
-    w, history, gap = fit.estimator_weights_, fit.history_, fit.certificate_.gap
-    stumps = [c.hypotheses for c in fit.estimators_]
-    monkeypatch.setattr(boosting, "WORTH", 1 << 60)
-    other = model.fit(X, y, weight)
-    assert len(few) == 1
-    assert [c.hypotheses for c in other.estimators_] == stumps
-    assert_allclose(other.estimator_weights_, w, rtol=1e-10)
-    for name in ("loss", "train_error", "min_margin", "edge", "gap", "r"):
-        assert_allclose(other.history_[name], history[name], atol=1e-11, err_msg=name)
-    assert other.certificate_.gap == pytest.approx(gap, abs=1e-10)
-
-
-def test_threads_blocks_and_warm_starts_change_no_bit(few, monkeypatch):
-    X, y, _ = data()
-    found = []
-    for n_jobs in (1, 2, 3):
-        model = tcboost.AdaBoostECC("learned", 20, max_bins=100, n_jobs=n_jobs)
-        found.append(model.fit(X, y).estimator_weights_)
-    warm = tcboost.AdaBoostECC("learned", 7, max_bins=100, warm_start=True).fit(X, y)
-    found.append(warm.set_params(max_iter=20).fit(X, y).estimator_weights_)
-    assert len(few) == 4
-    for w in found[1:]:
-        assert_array_equal(w, found[0])
-    blocks = LocalRows.__init__.__globals__
-    monkeypatch.setitem(blocks, "_BLOCK", 5000)
-    parts = tcboost.AdaBoostECC("learned", 20, max_bins=100).fit(X, y)
-    assert_array_equal(parts.estimator_weights_, found[0])
-
-
 @pytest.mark.parametrize(("light", "kept"), [(2.0**-8, 1), (1e-4, 0), (1e-12, 0), (1e-20, 0)])
 def test_uneven_weights_lose_no_digits(light, kept, few, monkeypatch):
     """The heaviest rows, which are right, would leave no bits for the lightest."""
