@@ -332,8 +332,8 @@ void check_classes(Offsets y, std::size_t n_classes) {
 void add_codewords(Changed z, double coefficient, Codes signs, Codes M, Offsets y,
                    int n_threads) {
     const std::size_t n = signs.shape(0), width = signs.shape(1);
-    if (z.ndim() != 2 || z.shape(0) != n || z.shape(1) != width || M.shape(1) != width ||
-        y.shape(0) != n)
+    if (width == 0 || z.ndim() != 2 || z.shape(0) != n || z.shape(1) != width ||
+        M.shape(1) != width || y.shape(0) != n)
         throw std::invalid_argument("z, signs, y and the code differ in their shapes");
     check_classes(y, M.shape(0));
     nb::gil_scoped_release release;
@@ -400,19 +400,20 @@ nb::tuple cell_margins(Bins<Bin> cells, Offsets first, Offsets used, Margins tab
 
 template <class Bin>
 nb::tuple look_up_and_sum(Bins<Bin> cells, Offsets used, Margins table, Offsets y, Codes M,
-                          Reals weight, double top, int bits, const GroupArrays& arrays,
-                          int n_threads) {
+                          Reals weight, double top, int bits, double tie,
+                          const GroupArrays& arrays, int n_threads) {
     const auto groups = checked_groups(cells.shape(1), arrays);
     const std::size_t n = cells.shape(0), width = M.shape(1);
     if (n == 0 || y.shape(0) != n || weight.shape(0) != n)
         throw std::invalid_argument("cells, y and weight differ in their rows, or have none");
+    if (width == 0) throw std::invalid_argument("the code has no bits");
     check_classes(y, M.shape(0));
     const auto scores = cell_scores(cells, std::get<0>(arrays), used, table, width);
     tcboost::LookedUp found;
     Sums sums = sums_of(cells, n, width, y, M, groups, [&](std::size_t, std::int64_t* out) {
         found = tcboost::look_up_and_sum(cells.data(), scores, y.data(), M.data(), M.shape(0),
-                                         weight.data(), top, bits, groups, n, width, n_threads,
-                                         out);
+                                         weight.data(), top, bits, tie, groups, n, width,
+                                         n_threads, out);
     });
     return nb::make_tuple(sums, nb::make_tuple(found.total, found.least, found.error));
 }
@@ -459,7 +460,7 @@ NB_MODULE(_core, m) {
               "Multiply E, then `prefix_sums` of it; its sum, the largest, weight of wrong rows.");
         m.def("look_up_and_sum", &look_up_and_sum<Bin>, "cells"_a.noconvert(), "used"_a.noconvert(),
               "table"_a.noconvert(), "y"_a.noconvert(), "M"_a.noconvert(), "weight"_a.noconvert(),
-              "top"_a, "bits"_a, "groups"_a.noconvert(), "n_threads"_a,
+              "top"_a, "bits"_a, "tie"_a, "groups"_a.noconvert(), "n_threads"_a,
               "`prefix_sums` of weights exp(-z - top) at codeword margins z of sums of table rows; "
               "their sum, the least z, weight of wrong rows.");
     };

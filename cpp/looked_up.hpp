@@ -21,11 +21,12 @@ struct LookedUp {
 };
 
 // Whether another class than own has the best score M F. Of those that score alike it is the first,
-// and rounding must not decide: with few stumps there often are some.
+// and rounding must not decide, so a later one has to be better by `tie`: with few stumps there often
+// are some.
 inline bool decoded_wrong(const double* F, const double* M, std::size_t n_classes,
-                          std::size_t stride, std::size_t own) {
+                          std::size_t stride, std::size_t own, double tie) {
     const auto score = [=](std::size_t c) {
-        return inner(F, M + c * stride, stride) - 1e-9 * static_cast<double>(c);
+        return inner(F, M + c * stride, stride) - tie * static_cast<double>(c);
     };
     const double mine = score(own);
     bool wrong = false;
@@ -38,7 +39,7 @@ inline bool decoded_wrong(const double* F, const double* M, std::size_t n_classe
 template <class Bin>
 LookedUp look_up_and_sum(const Bin* cells, const CellScores<Bin>& scores, const std::int64_t* y,
                          const std::int8_t* M, std::size_t n_classes, const double* weight,
-                         double top, int bits, const Groups& groups, std::size_t n,
+                         double top, int bits, double tie, const Groups& groups, std::size_t n,
                          std::size_t width, int n_threads, std::int64_t* out) {
     const std::size_t tables = tables_for(groups, n, std::max(n_threads, 1));
     Histogram<Bin> histogram(cells, y, M, groups, n, width, tables, tables);
@@ -56,7 +57,7 @@ LookedUp look_up_and_sum(const Bin* cells, const CellScores<Bin>& scores, const 
         for (std::size_t r = 0; r < rows; ++r) {
             const auto own = static_cast<std::size_t>(y[i + r]);
             const double *of_row = F.data() + r * stride, *bit = code.data() + own * stride;
-            if (decoded_wrong(of_row, code.data(), n_classes, stride, own))
+            if (decoded_wrong(of_row, code.data(), n_classes, stride, own, tie))
                 met[c].error += weight[i + r];
             for (std::size_t k = 0; k < width; ++k)
                 x[r * width + k] = -bit[k] * of_row[k] - top;

@@ -49,6 +49,7 @@ class Octet {
     };
 
     TCBOOST_WIDE static Digit digit_of(const std::int8_t* numbers, std::size_t n) {
+        if (n == 0) return {0, 0, 1};
         std::int8_t low = numbers[0], high = numbers[0], differ = 0;
         for (std::size_t i = 0; i < n; ++i) {
             low = numbers[i] < low ? numbers[i] : low, high = numbers[i] > high ? numbers[i] : high;

@@ -238,3 +238,15 @@ def test_decoding_in_parts(monkeypatch):
     for part in (1, 3 * M.shape[1]):
         monkeypatch.setattr("tcboost.margins._PART", part)
         np.testing.assert_array_equal(Codeword(M).wrong(z, y), whole)
+
+
+@pytest.mark.parametrize("size", [1e-300, 1e-10, 1.0, 1e10])
+def test_rounding_decides_no_tie_of_any_size(size):
+    """Three classes on four bits: the last two score alike, but for the last digits."""
+    margin = Codeword(np.array([[1, 1, 1, 1], [-1, -1, 1, -1], [-1, -1, -1, 1]], dtype=np.int8))
+    y = np.array([1, 2, 1, 2])
+    F = size * np.array([[-0.5, -0.7, 0.3, 0.1 + 0.2]] * 4)
+    F[2:, 2] *= 1.01
+    assert margin.wrong(margin.apply(F, y), y).tolist() == [False, True, False, True]
+    F[:, 2] *= 0.9
+    assert margin.wrong(margin.apply(F, y), y).tolist() == [True, False, True, False]

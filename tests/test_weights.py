@@ -271,7 +271,8 @@ def test_kernels_refuse_what_does_not_fit():
     ):
         with pytest.raises(ValueError, match=match):
             _core.cell_margins(cells, *wrong, 1)
-    for wrong in ((rho[:3], rho, y), (rho, rho[:, :1].copy(), y), (rho, rho, y[:3])):
+    none = rho[:, :0].copy()
+    for wrong in ((rho[:3], rho, y), (rho, none, y), (rho, rho, y[:3]), (none, none, y)):
         with pytest.raises(ValueError, match="shapes"):
             _core.add_codewords(z, 1.0, *wrong, 1)
     with pytest.raises(ValueError, match="class"):

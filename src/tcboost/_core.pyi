@@ -46,6 +46,7 @@ def look_up_and_sum(
     weight: NDArray[np.float64],
     top: float,
     bits: int,
+    tie: float,
     groups: GroupArrays,
     n_threads: int,
 ) -> tuple[NDArray[np.int64], tuple[int, float, float]]:

@@ -30,7 +30,7 @@ from .correctors import (
     TotallyCorrective,
     lengths,
 )
-from .correctors.looked_up import MANY
+from .correctors.looked_up import MANY, ROWS_PER_CELL
 from .correctors.products import EVEN, WORTH
 from .history import History
 from .losses import DualWeights, Exponential, Loss, SmoothLoss, weigh
@@ -75,14 +75,14 @@ class Task(NamedTuple):
         rows, margin, oracle, loss = self.rows, self.margin, self.oracle, self.loss
         assert isinstance(loss, SmoothLoss)
         kept: Products | LookedUp | None = None
-        few_cells = 32 * rows.groups.first[-1] <= len(rows) * len(rows.groups.first)
-        even = rows.weight.max() <= EVEN * rows.weight.min()
-        exponential = isinstance(loss, Exponential)
-        if few_cells and even and exponential and isinstance(oracle, StumpOracle):
-            n_margins = len(rows) * margin.width
+        if isinstance(loss, Exponential) and isinstance(oracle, StumpOracle):
+            n_margins, n_cells = len(rows) * margin.width, rows.groups.first[-1]
             if type(margin) is Pairwise and margin.width > 1 and n_margins >= WORTH:
-                kept = Products(rows, margin.width + 1)
-            elif isinstance(margin, Codeword) and n_margins >= MANY:
+                few_cells = 32 * n_cells <= len(rows) * len(rows.groups.first)
+                if few_cells and rows.weight.max() <= EVEN * rows.weight.min():
+                    kept = Products(rows, margin.width + 1)
+            enough = n_margins >= MANY and len(rows) >= ROWS_PER_CELL * n_cells
+            if isinstance(margin, Codeword) and enough:
                 kept = LookedUp(rows, oracle, margin)
         return StageWise(margin, rows.y, rows.weight, loss, pseudo_loss, rows.n_threads, kept)
 

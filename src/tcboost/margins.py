@@ -18,7 +18,7 @@ from ._core import pairwise_margins, pairwise_wrong
 Labels = NDArray[np.intp]
 
 _PART = 1 << 18  # margins decoded at a time
-_TIE = 1e-9  # how much better a later class has to be
+TIE = 1e-9  # of the largest margin: so much better a later class has to be
 
 
 class Margin(Protocol):
@@ -80,7 +80,8 @@ class Codeword:
         Of classes that score alike the first is the prediction. With few stumps there often are
         some, and rounding must not decide.
         """
-        n, later = max(1, _PART // self.width), _TIE * np.arange(len(self.M))
+        n, largest = max(1, _PART // self.width), max(z.max(), -z.min())
+        later = TIE * largest * np.arange(len(self.M))
         parts = [slice(i, i + n) for i in range(0, len(y), n)]
         best = [(self.scores(self.M[y[p]] * z[p]) - later).argmax(axis=1) for p in parts]
         return np.concatenate(best) != y

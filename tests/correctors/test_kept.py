@@ -36,6 +36,7 @@ def kept(request, monkeypatch):
             super().__init__(*arguments)
 
     monkeypatch.setattr(boosting, least, 1)
+    monkeypatch.setattr(boosting, "ROWS_PER_CELL", 1)
     monkeypatch.setattr(boosting, request.param, Spied)
     return estimator, codings, made
 

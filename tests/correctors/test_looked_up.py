@@ -29,10 +29,10 @@ def test_kernel(dtype, width, n):
     table[:, :width] = rng.integers(-2, 3, size=(8, width)) / 4  # sums are exact, ties common
     for used in (np.arange(2), np.array([1])):
         z, wrong = ref.looked_up(cells, used, offset, table, M, y)
-        top, bits = 0.25 - z.min(), 50
+        top, bits, tie = 0.25 - z.min(), 50, 1e-9
         u = np.rint(np.ldexp(weight[:, None] * np.exp(-z - top), bits)).astype(np.int64)
         sums = _core.prefix_sums(cells, u, y, M, arrays, 1)
-        rule = used, table, y, M, weight, top, bits
+        rule = used, table, y, M, weight, top, bits, tie
         got, told = _core.look_up_and_sum(cells, *rule, arrays, 1)
         # The exponential has its last digit to itself: 2^50 of it is one at the most.
         assert_allclose(got, sums, rtol=0, atol=2.0 * n)
@@ -53,7 +53,7 @@ def test_kernel_refuses_what_does_not_fit():
     table = np.zeros((1, 4))
 
     def call(used=one[:1], table=table, y=y, M=M, weight=weight):
-        return _core.look_up_and_sum(cells, used, table, y, M, weight, 0.0, 3, arrays, 1)
+        return _core.look_up_and_sum(cells, used, table, y, M, weight, 0.0, 3, 0.0, arrays, 1)
 
     assert call()[1] == (4 * 3 * 8, 0.0, 0.0)
     for wrong, match in (
@@ -65,6 +65,7 @@ def test_kernel_refuses_what_does_not_fit():
         ({"table": np.zeros((2, 4))}, "cell"),
         ({"table": np.zeros((1, 3))}, "four"),
         ({"M": np.ones((2, 5), dtype=np.int8)}, "four"),
+        ({"M": np.ones((2, 0), dtype=np.int8)}, "bits"),
     ):
         with pytest.raises(ValueError, match=match):
             call(**wrong)

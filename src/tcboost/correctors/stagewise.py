@@ -106,15 +106,17 @@ class StageWise:
     ) -> bool:
         """Add the column with its coefficient; the others stay."""
         column, rho = columns[0], None
-        signs = None if self.kept else predictions()[0]
-        if dual.u is not None and signs is not None:  # prices do not tell all weights
+        if dual.u is not None:  # prices do not tell the weights on its margins
+            (signs,) = predictions()
             rho = self._margin.apply(column.coded(signs), self._y, self._n_threads)
         coefficient = self._coefficient(prices, column, dual, rho)
         if coefficient is None:
             return False
         if self.kept and not self.kept.move(coefficient, column, predictions):
-            self._z, self.kept, signs = self.z, None, predictions()[0]
-        if signs is not None:
+            self._z, self.kept = self.z, None
+        if not self.kept:
+            if rho is None:
+                (signs,) = predictions()
             self._seen = self._move(coefficient, column, signs, rho)
         self.w = np.concatenate([self.w, [coefficient]])
         return True

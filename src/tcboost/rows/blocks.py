@@ -95,9 +95,10 @@ class Block(NamedTuple):
         M: NDArray[np.int8],
         top: float,
         bits: int,
+        tie: float,
     ) -> tuple[NDArray[np.int64], tuple[int, float, float]]:
         """The same of weights at margins that are looked up (``cpp/looked_up.hpp``)."""
-        rule, arrays = (used, table, y, M, weight, top, bits), self.groups.arrays()
+        rule, arrays = (used, table, y, M, weight, top, bits, tie), self.groups.arrays()
         return look_up_and_sum(self.cells, *rule, arrays, self.n_threads)
 
 
