@@ -214,6 +214,7 @@ class Master {
     static constexpr double kClose = 0.1;  // the gap below which Newton's method is quadratic
     static constexpr int kShort = 3;       // steps of less than half that one budget may take
     static constexpr std::size_t kExtend = 16;
+    static constexpr std::size_t kFewColumns = 32;  // are added up as if there were no octets
     static constexpr std::size_t kFew = 60;  // new columns: so many, or as many as there are
     static constexpr int kStalled = 12;  // steps without a better gap: precision is exhausted
     static constexpr double kLong = 1e4;  // margins beyond which z is always P w
@@ -371,7 +372,7 @@ class Master {
 
     std::shared_ptr<Vector> combine_columns(const Vector& w) const {
         auto z = rooms_.take(n_);
-        if (in_octets_) {
+        if (in_octets_ && columns_.size() > kFewColumns) {
             octets_.combine(w, *z);
             return z;
         }
