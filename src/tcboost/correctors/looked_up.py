@@ -18,8 +18,9 @@ from ..rows.blocks import Block, LocalRows
 from .base import Predictions, Seen, Vector, exponent
 
 # Codeword margins from which on they are looked up, 128 MB of them, if there are so many rows
-# for a cell of the table. All rows of covertype with 63 bits take 210 MB instead of 540, and
-# five eighths of the time; with 100 groups of features instead of 11 it would be 1.2 times.
+# for a cell of the table. With 63 bits covertype takes 129 MB above its input instead of 508
+# (benchmarks/memory.py), and two thirds of the time in two threads; with 100 groups of features
+# instead of 11 it would take 1.2 times as long.
 MANY, ROWS_PER_CELL = 1 << 24, 16
 _FINE = 1 << 50  # integers that add up to less are too coarse
 
