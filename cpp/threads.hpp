@@ -11,6 +11,7 @@
 #include <system_error>
 #include <thread>
 #include <type_traits>
+#include <vector>
 #if !defined(_WIN32)
 #include <unistd.h>
 #endif
@@ -124,22 +125,39 @@ class Crew {
     std::size_t size_ = 0;
 };
 
+// In a cache line of its own.
+struct alignas(64) Counter {
+    std::atomic<std::size_t> value{0};
+};
+
 // Call work(0), ..., work(n - 1) from up to n_threads threads, the caller among them. Work may
 // also ask for the number of its thread, from 0 on, as in work(i, thread).
+//
+// Every thread has a part of its own, in order and the same in each call, so that what it needs is
+// still near it, and whoever is done goes on with the parts of others. With one queue for all, a
+// round of two threads on covertype took a twentieth longer.
 template <class Work>
 void parallel_for(std::size_t n, int n_threads, Work work) {
-    std::atomic<std::size_t> next{0};
-    const auto run = [&](std::size_t thread) {
-        for (std::size_t i = next++; i < n; i = next++) {
-            if constexpr (std::is_invocable_v<Work, std::size_t, std::size_t>)
-                work(i, thread);
-            else
-                work(i), static_cast<void>(thread);
-        }
+    const std::size_t threads = std::min<std::size_t>(n, std::max(n_threads, 1));
+    const auto one = [&](std::size_t i, std::size_t thread) {
+        if constexpr (std::is_invocable_v<Work, std::size_t, std::size_t>)
+            work(i, thread);
+        else
+            work(i), static_cast<void>(thread);
     };
-    const std::size_t others = std::min<std::size_t>(n, std::max(n_threads, 1)) - (n > 0);
-    if (others == 0) return run(0);
-    Crew::mine().run(others, run);
+    if (threads <= 1) {
+        for (std::size_t i = 0; i < n; ++i) one(i, 0);
+        return;
+    }
+    std::vector<Counter> next(threads);
+    for (std::size_t part = 0; part < threads; ++part) next[part].value = n * part / threads;
+    Crew::mine().run(threads - 1, [&](std::size_t thread) {
+        for (std::size_t k = 0; k < threads; ++k) {
+            const std::size_t part = (thread + k) % threads, end = n * (part + 1) / threads;
+            for (std::size_t i = next[part].value++; i < end; i = next[part].value++)
+                one(i, thread);
+        }
+    });
 }
 
 }  // namespace tcboost
