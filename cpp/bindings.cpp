@@ -35,6 +35,7 @@ using Offsets = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::d
 using Sums = nb::ndarray<nb::numpy, std::int64_t, nb::ndim<2>>;
 
 using Places = nb::ndarray<const std::int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Code = nb::ndarray<const std::int8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Flags = nb::ndarray<const bool, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using GroupArrays = std::tuple<Offsets, Offsets, Places, Offsets, Offsets>;
 
@@ -213,18 +214,23 @@ nb::tuple weigh_and_sum(Margins z, Reals weight, bool cross_entropy, double leas
 }
 
 template <class Bin>
-nb::tuple multiply_and_sum(Changed E, Margins factors, Codes signs, Reals weight, int bits,
-                           Bins<Bin> cells, Offsets y, const GroupArrays& arrays, int n_threads) {
+nb::tuple multiply_and_sum(Changed E, Margins factors, std::size_t group, Code signs,
+                           Reals weight, int bits, Bins<Bin> cells, Offsets y,
+                           const GroupArrays& arrays, int n_threads) {
     const auto groups = checked_groups(cells.shape(1), arrays);
     const std::size_t n = y.shape(0), n_classes = factors.shape(0) / 2;
     const std::size_t stride = (n_classes + 3) / 4 * 4;
-    if (n == 0 || weight.shape(0) != n || signs.shape(0) != n || signs.shape(1) != 1)
-        throw std::invalid_argument("signs, y and weight differ in their rows, or have none");
+    if (n == 0 || cells.shape(0) != n || weight.shape(0) != n)
+        throw std::invalid_argument("cells, y and weight differ in their rows, or have none");
+    if (group >= groups.n_groups ||
+        std::int64_t(signs.shape(0)) != groups.first[group + 1] - groups.first[group])
+        throw std::invalid_argument("signs must be those of the cells of a group");
     if (n_classes < 3 || factors.shape(0) != 2 * n_classes || factors.shape(1) != stride)
         throw std::invalid_argument("factors must be two rows a class, three classes or more");
     if (E.ndim() != 2 || E.shape(0) != n || E.shape(1) != stride)
         throw std::invalid_argument("E must be rows x classes, in fours");
-    const tcboost::Factors by{factors.data(), signs.data(), y.data(), weight.data()};
+    const tcboost::Factors<Bin> by{factors.data(), signs.data(), &cells(0, group), y.data(),
+                                   weight.data()};
     tcboost::Multiplied found;
     Sums sums = sums_of(cells, n, n_classes - 1, y, std::nullopt, groups,
                         [&](std::size_t, std::int64_t* out) {
@@ -272,6 +278,20 @@ Sums stump_edges(Weights sums, Offsets left, Offsets missing,
         throw std::invalid_argument("there is no such row of sums");
     return filled<std::int64_t>({n, width}, [&](std::int64_t* A) {
         tcboost::stump_edges(sums.data(), width, left.data(), missing.data(), n, total, A);
+    });
+}
+
+Sums column_edges(Weights A, Offsets places, Offsets signs) {
+    const std::size_t width = A.shape(1), t = width ? signs.size() / width : 0;
+    const std::size_t n_stumps = places.size() == t ? 1 : width;
+    if (signs.size() != t * width || places.size() != t * n_stumps)
+        throw std::invalid_argument("columns need a sign for each column of A, and as many places "
+                                    "or one");
+    const auto no_row = [&](std::int64_t j) { return j < 0 || std::size_t(j) >= A.shape(0); };
+    if (std::any_of(places.data(), places.data() + places.size(), no_row))
+        throw std::invalid_argument("there is no such row");
+    return filled<std::int64_t>({t, n_stumps}, [&](std::int64_t* out) {
+        tcboost::column_edges(A.data(), width, places.data(), signs.data(), t, n_stumps, out);
     });
 }
 
@@ -349,9 +369,8 @@ auto pairwise_wrong(Margins z, Offsets y, int n_threads) {
     });
 }
 
-nb::tuple add_coded(Changed z, double coefficient, Codes signs,
-                    nb::ndarray<const std::int8_t, nb::ndim<1>, nb::c_contig> code, Offsets y,
-                    Reals weight, int n_threads) {
+nb::tuple add_coded(Changed z, double coefficient, Codes signs, Code code, Offsets y, Reals weight,
+                    int n_threads) {
     const std::size_t n = y.shape(0), n_classes = code.shape(0);
     if (n == 0 || weight.shape(0) != n || signs.shape(0) != n || signs.shape(1) != 1)
         throw std::invalid_argument("signs, y and weight differ in their rows, or have none");
@@ -455,8 +474,9 @@ NB_MODULE(_core, m) {
               "M"_a.noconvert().none(), "groups"_a.noconvert(), "n_threads"_a,
               "`prefix_sums` of the dual weights at margins z, and what `dual_integers` tells.");
         m.def("multiply_and_sum", &multiply_and_sum<Bin>, "E"_a.noconvert(),
-              "factors"_a.noconvert(), "signs"_a.noconvert(), "weight"_a.noconvert(), "bits"_a,
-              "cells"_a.noconvert(), "y"_a.noconvert(), "groups"_a.noconvert(), "n_threads"_a,
+              "factors"_a.noconvert(), "group"_a, "signs"_a.noconvert(), "weight"_a.noconvert(),
+              "bits"_a, "cells"_a.noconvert(), "y"_a.noconvert(), "groups"_a.noconvert(),
+              "n_threads"_a,
               "Multiply E, then `prefix_sums` of it; its sum, the largest, weight of wrong rows.");
         m.def("look_up_and_sum", &look_up_and_sum<Bin>, "cells"_a.noconvert(), "used"_a.noconvert(),
               "table"_a.noconvert(), "y"_a.noconvert(), "M"_a.noconvert(), "weight"_a.noconvert(),
@@ -471,6 +491,8 @@ NB_MODULE(_core, m) {
     m.def("stump_tables", &stump_tables, "feature"_a, "threshold"_a, "sign"_a, "missing_right"_a,
           "v"_a.noconvert(),
           "For `stump_scores`: features, starts, cuts and the flat table of a sum of stumps.");
+    m.def("column_edges", &column_edges, "A"_a.noconvert(), "places"_a.noconvert(),
+          "signs"_a.noconvert(), "What each stump, or with a code each column, adds to an edge.");
     m.def("largest", &largest, "A"_a.noconvert(), "codes"_a.noconvert().none(),
           "The row of A of the largest edge for each code, or for the best of all, and its edge.");
     m.def("largest_of_parts", &largest_of_parts, "A"_a.noconvert(), "starts"_a.noconvert(), "limit"_a,

@@ -23,10 +23,12 @@ struct Multiplied {
 };
 
 // What the margins of a round do to E = exp(-z): a row of E has a factor for each class, by its own
-// class and the sign of the hypothesis.
+// class and the sign of the hypothesis, which the cell of the row in one group tells.
+template <class Bin>
 struct Factors {
     const double* table;  // row 2 c + (sign > 0), as wide as a row of E
     const std::int8_t* signs;
+    const Bin* cells;
     const std::int64_t* y;
     const double* weight;
 };
@@ -37,8 +39,8 @@ struct Factors {
 //
 // Written in packs of four: left to itself the compiler takes the numbers apart for what is asked of
 // them across a row, which takes three times as long.
-template <std::size_t Stride>
-TCBOOST_WIDE Multiplied multiply_rows(double* E, const Factors& by, std::size_t i,
+template <std::size_t Stride, class Bin>
+TCBOOST_WIDE Multiplied multiply_rows(double* E, const Factors<Bin>& by, std::size_t i,
                                       std::size_t rows, std::size_t any_stride, double scale,
                                       const std::int64_t* bounds, std::int64_t* V,
                                       std::int64_t* by_class) {
@@ -52,7 +54,7 @@ TCBOOST_WIDE Multiplied multiply_rows(double* E, const Factors& by, std::size_t 
     Multiplied met;
     for (std::size_t r = 0; r < rows; ++r) {
         const auto own = static_cast<std::size_t>(by.y[i + r]);
-        const double* f = by.table + (2 * own + (by.signs[i + r] > 0)) * stride;
+        const double* f = by.table + (2 * own + (by.signs[by.cells[i + r]] > 0)) * stride;
         const std::int64_t* bound = bounds + own * stride;
         const double unit = by.weight[i + r] * scale;
         double* row = E + r * stride;
@@ -93,7 +95,7 @@ TCBOOST_WIDE Multiplied multiply_rows(double* E, const Factors& by, std::size_t 
 // one: none of them may reach 2^51, nor their sum 2^60. A margin is zero up to rounding. Three
 // classes or more.
 template <class Bin>
-Multiplied multiply_and_sum(double* E, const Factors& by, int bits, const Bin* cells,
+Multiplied multiply_and_sum(double* E, const Factors<Bin>& by, int bits, const Bin* cells,
                             const Groups& groups, std::size_t n, std::size_t n_classes,
                             int n_threads, std::int64_t* out) {
     const std::size_t tables = tables_for(groups, n, std::max(n_threads, 1));
@@ -107,9 +109,9 @@ Multiplied multiply_and_sum(double* E, const Factors& by, int bits, const Bin* c
             const double bound = c < own ? 1.0 - 1e-12 : 1.0 + 1e-12;
             std::memcpy(&bounds[own * stride + c], &bound, sizeof bound);
         }
-    const auto multiply = stride == 4   ? multiply_rows<4>
-                          : stride == 8 ? multiply_rows<8>
-                                        : multiply_rows<0>;
+    const auto multiply = stride == 4   ? multiply_rows<4, Bin>
+                          : stride == 8 ? multiply_rows<8, Bin>
+                                        : multiply_rows<0, Bin>;
     const double scale = std::ldexp(1.0, bits);
     std::vector<Multiplied> met(chunks);
     parallel_for(chunks, static_cast<int>(tables), [&](std::size_t c, std::size_t thread) {

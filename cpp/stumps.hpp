@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -87,6 +88,21 @@ inline void stump_edges(const std::int64_t* sums, std::size_t width, const std::
         for (const std::int64_t row : {left[j], missing[j]})
             for (std::size_t k = 0; row >= 0 && k < width; ++k)
                 a[k] -= 2 * sums[std::size_t(row) * width + k];
+    }
+}
+
+// Edges of t columns of stumps: those of their stumps, the rows of A (by rows of `width`) at their
+// places times their signs. A column has one stump for each column of A (n_stumps is the width), or
+// one stump with a code, which its signs are, and its edge is then the sum of what the classes add.
+inline void column_edges(const std::int64_t* A, std::size_t width, const std::int64_t* places,
+                         const std::int64_t* signs, std::size_t t, std::size_t n_stumps,
+                         std::int64_t* out) {
+    for (std::size_t j = 0; j < t * n_stumps; ++j) {
+        const std::int64_t* a = A + static_cast<std::size_t>(places[j]) * width;
+        if (n_stumps == width)
+            out[j] = signs[j] * a[j % width];
+        else
+            out[j] = std::inner_product(a, a + width, signs + j * width, std::int64_t{0});
     }
 }
 

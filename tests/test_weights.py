@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from array import array
+
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -192,6 +194,16 @@ def test_stump_edges_and_the_best_of_them(width):
     for matrix, given in ((A[:0], codes), (A, np.ones((width + 1, 1), dtype=np.int8))):
         with pytest.raises(ValueError, match="A has no rows, or not one column"):
             _core.largest(matrix, given)
+    for n_stumps in (1, width):
+        places = array("q", rng.integers(len(A), size=6 * n_stumps).tolist())
+        signs = array("q", rng.choice([-1, 1], size=6 * width).tolist())
+        expected = ref.column_edges(A, places.tolist(), signs.tolist())
+        assert _core.column_edges(A, places, signs).tolist() == expected
+        with pytest.raises(ValueError, match="columns need a sign"):
+            _core.column_edges(A, places, signs[1:] if width > 1 else signs[:0])
+        with pytest.raises(ValueError, match="no such row"):
+            _core.column_edges(A[: max(places)], places, signs)
+    assert _core.column_edges(A, array("q"), array("q")).size == 0
     starts = np.array([0, 1, 12, 13, 30, 40])
     for limit in (0, 1, 2, 4, 9):
         found = _core.largest_of_parts(A, starts, limit)

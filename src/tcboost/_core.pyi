@@ -1,3 +1,4 @@
+from array import array
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
@@ -55,6 +56,7 @@ def look_up_and_sum(
 def multiply_and_sum(
     E: NDArray[np.float64],
     factors: NDArray[np.float64],
+    group: int,
     signs: NDArray[np.int8],
     weight: NDArray[np.float64],
     bits: int,
@@ -189,6 +191,13 @@ def stump_tables(
     v: NDArray[np.int64],
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]:
     """For `stump_scores`: features, starts, cuts and the flat table of a sum of stumps."""
+
+def column_edges(
+    A: NDArray[np.int64],
+    places: NDArray[np.int64] | array[int],
+    signs: NDArray[np.int64] | array[int],
+) -> NDArray[np.int64]:
+    """What each stump of columns, or with a code each column, adds to an edge."""
 
 def largest(A: NDArray[np.int64], codes: NDArray[np.int8] | None) -> list[tuple[int, int]]:
     """The row of A of the largest edge for each code, or for the best of all, and its edge."""

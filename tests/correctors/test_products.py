@@ -9,7 +9,7 @@ from reference import kernels as ref
 from tcboost import _core, boosting
 from tcboost.correctors import products
 from tcboost.oracles import Column
-from tcboost.oracles.stump import CONSTANT
+from tcboost.oracles.stump import StumpOracle
 from tcboost.rows.blocks import LocalRows
 
 
@@ -25,18 +25,19 @@ def test_kernel(dtype, n_classes, n):
     E[np.arange(n), y] = 0.0
     factors = np.ones((2 * n_classes, width))
     factors[:, :n_classes] = np.exp(rng.integers(-1, 2, size=(2 * n_classes, n_classes)))
-    signs = rng.choice(np.array([-1, 1], dtype=np.int8), size=(n, 1))
     n_bins = [3, 5]
     cells = np.column_stack([rng.integers(b, size=n) for b in n_bins]).astype(dtype)
     cells = np.asfortranarray(cells)
     offset, place = np.cumsum([0, *n_bins]), np.array([0, 1, 2, 0, 1, 2, 3, 4], dtype=np.int32)
     arrays = offset, np.arange(2), place, offset, np.arange(2)
-    bits = 40
-    expected, u, wrong = ref.multiplied(E, factors, signs, y, weight, bits)
+    bits, group = 40, n_classes % 2
+    signs = rng.choice(np.array([-1, 1], dtype=np.int8), size=n_bins[group])
+    of_rows = signs[cells[:, group]]
+    expected, u, wrong = ref.multiplied(E, factors, of_rows, y, weight, bits)
     sums = _core.prefix_sums(cells, np.array(u, dtype=np.int64), y, None, arrays, 1)
     for n_threads in (1, 2, 3):
         moved = E.copy()
-        rule = factors, signs, weight, bits
+        rule = factors, group, signs, weight, bits
         got, told = _core.multiply_and_sum(moved, *rule, cells, y, arrays, n_threads)
         assert_array_equal(moved, expected)
         assert_array_equal(got, sums)
@@ -45,17 +46,20 @@ def test_kernel(dtype, n_classes, n):
 
 
 def test_kernel_refuses_what_does_not_fit():
-    y, weight, signs = np.zeros(4, dtype=np.int64), np.ones(4), np.ones((4, 1), dtype=np.int8)
+    y, weight, signs = np.zeros(4, dtype=np.int64), np.ones(4), np.ones(1, dtype=np.int8)
     cells, one = np.zeros((4, 1), dtype=np.uint8, order="F"), np.array([0, 1])
     arrays = one, np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int32), one, one[:1]
     E, factors = np.tile([0.0, 1.0, 1.0, 0.0], (4, 1)), np.ones((6, 4))
 
-    def call(E=E, factors=factors, signs=signs, weight=weight, y=y):
-        return _core.multiply_and_sum(E, factors, signs, weight, 3, cells, y, arrays, 1)
+    def call(E=E, factors=factors, group=0, signs=signs, weight=weight, y=y):
+        return _core.multiply_and_sum(E, factors, group, signs, weight, 3, cells, y, arrays, 1)
 
     assert call()[1] == (4 * 2 * 8, 1.0, 0.0)
-    for wrong in ({"weight": weight[:3]}, {"signs": signs[:3]}, {"y": y[:3]}):
+    for wrong in ({"weight": weight[:3]}, {"y": y[:3]}):
         with pytest.raises(ValueError, match="rows"):
+            call(**wrong)
+    for wrong in ({"group": 1}, {"signs": signs[:0]}):
+        with pytest.raises(ValueError, match="cells of a group"):
             call(**wrong)
     for wrong in ({"E": E[:, :3].copy()}, {"factors": factors[:5]}, {"y": y + 3}):
         with pytest.raises(ValueError, match=r"E must|factors|y must"):
@@ -116,10 +120,11 @@ def test_margins_that_grow_too_far_are_kept_as_sums(few, monkeypatch):
 def test_products_give_the_margins_back():
     X, y, _ = data(4, 50)
     rows = LocalRows(X, y, np.ones(len(y)), None, 1)
-    kept = products.Products(rows, 4)
-    code = np.array([1, -1, 1, -1], dtype=np.int8)
-    signs = np.where(rows.X[:, :1] > 0, 1, -1).astype(np.int8)
-    assert kept.move(0.25, Column((CONSTANT,), code), lambda: [signs])
+    oracle = StumpOracle(rows)
+    kept = products.Products(rows, oracle, 4)
+    code, stump = np.array([1, -1, 1, -1], dtype=np.int8), oracle.stump(len(oracle) // 2, -1)
+    assert kept.move(0.25, Column((stump,), code))
+    signs = stump.predict(rows.X)[:, None]
     z = 0.25 * _core.pairwise_margins(signs * code, rows.y, 1)
     assert_allclose(kept.margins(), z, atol=1e-15)
     kept.weigh()

@@ -50,6 +50,19 @@ def stump_edges(
     return out
 
 
+def column_edges(A: Ints, places: list[int], signs: list[int]) -> list[list[int]]:
+    """Of columns with one row of A and a code, or with a row for each column of A."""
+    width = A.shape[1]
+    codes = [signs[i : i + width] for i in range(0, len(signs), width)]
+    if len(places) == len(codes):
+        pairs = zip(places, codes, strict=True)
+        return [[sum(m * int(a) for m, a in zip(c, A[j], strict=True))] for j, c in pairs]
+    edges = [
+        s * int(A[j, i % width]) for i, (j, s) in enumerate(zip(places, signs, strict=True))
+    ]
+    return [edges[i : i + width] for i in range(0, len(edges), width)]
+
+
 def largest(A: Ints, codes: Ints | None) -> list[tuple[int, int]]:
     """For each code the first row of A whose product with it is the largest, and that.
 
@@ -292,7 +305,7 @@ def multiplied(
         u.append([])
         is_wrong = False
         for c in range(n_classes):
-            E[i, c] *= factors[2 * own + (signs[i, 0] > 0), c]
+            E[i, c] *= factors[2 * own + (signs[i] > 0), c]
             if c != own:
                 u[i].append(round(Fraction(weight[i] * 2.0**bits * E[i, c])))
                 is_wrong |= E[i, c] > (1 - 1e-12 if c < own else 1 + 1e-12)

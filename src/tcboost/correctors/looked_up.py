@@ -15,7 +15,7 @@ from ..margins import TIE, Codeword
 from ..oracles import Column
 from ..oracles.stump import StumpOracle
 from ..rows.blocks import Block, LocalRows
-from .base import Predictions, Seen, Vector, exponent
+from .base import Seen, Vector, exponent
 
 # Codeword margins from which on they are looked up, 128 MB of them, if there are so many rows
 # for a cell of the table. With 63 bits covertype takes 129 MB above its input instead of 508
@@ -41,7 +41,7 @@ class LookedUp:
         self._theta = 0.0  # what coefficients sum to
         self.seen: Seen
 
-    def move(self, coefficient: float, column: Column, predictions: Predictions) -> bool:
+    def move(self, coefficient: float, column: Column) -> bool:
         """Add the stumps of all bits."""
         table, used = self._oracle.table_of([column], coefficient * np.eye(self._M.shape[1]))
         self._table += table

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from ..losses import DualWeights
 from ..margins import other_classes
 from ..oracles import Column
+from ..oracles.stump import CONSTANT, StumpOracle
 from ..rows.blocks import Block, LocalRows
-from .base import Predictions, Seen, Vector, exponent
+from .base import Seen, Vector, exponent
 
 # Margins from which on they pay: with fewer a round is short, and the rounding of margins that
 # are added up does not grow with the rounds.
@@ -34,7 +35,7 @@ class Products:
     Three classes or more.
     """
 
-    def __init__(self, rows: LocalRows, n_classes: int) -> None:
+    def __init__(self, rows: LocalRows, oracle: StumpOracle, n_classes: int) -> None:
         n, y = len(rows), rows.y
         width = -(-n_classes // 4) * 4
         # From the start of a cache line on, and in whole lines where a row is as long.
@@ -43,14 +44,15 @@ class Products:
         self.E: Vector = room[start : start + n * width].reshape(n, width)
         self.E[:, :n_classes] = 1.0
         self.E[np.arange(n), y] = 0.0  # a class has no margin to itself
-        self._rows, self._weight = rows, rows.weight / (n_classes - 1)
+        self._rows, self._oracle = rows, oracle
+        self._weight = rows.weight / (n_classes - 1)
         self._heaviest = float(self._weight.max())
         self._factors = np.ones((2 * n_classes, width))
-        self._signs = np.ones((n, 1), dtype=np.int8)
+        self._signs = oracle.cell_signs(CONSTANT)  # rows look theirs up
         self._used, self._most, self._sum = 0.0, 1.0, 1.0  # |z|, E and sums at the most
         self.seen: Seen
 
-    def move(self, coefficient: float, column: Column, predictions: Predictions) -> bool:
+    def move(self, coefficient: float, column: Column) -> bool:
         """Add a hypothesis with a code, the next time; False if that might lead too far."""
         step, code = 2.0 * coefficient, column.code
         assert code is not None
@@ -61,7 +63,8 @@ class Products:
         apart: Vector = np.repeat(code[:, None].astype(float) - code, 2, axis=0)
         apart[::2] *= -1.0  # where the hypothesis says -1
         self._factors[:, : len(code)] = np.exp(-coefficient * apart)
-        (self._signs,) = predictions()
+        (stump,) = column.hypotheses
+        self._signs = self._oracle.cell_signs(stump)
         return True
 
     def weigh(self) -> tuple[NDArray[np.int64], DualWeights]:
@@ -69,8 +72,9 @@ class Products:
         rows = self._rows
         largest = self._most * self._heaviest
         bits = min(60 - exponent(self._sum), 51 - exponent(largest))
-        kernel = partial(Block.multiply_and_sum, factors=self._factors, bits=bits)
-        parts: Any = rows.map(kernel, self.E, self._signs, self._weight, rows.y)
+        rule: Any = {"factors": self._factors, "signs": self._signs, "bits": bits}
+        kernel = partial(Block.multiply_and_sum, **rule)
+        parts: Any = rows.map(kernel, self.E, self._weight, rows.y)
         tables, found = zip(*parts, strict=True)
         totals, most, errors = zip(*found, strict=True)
         self._factors[:] = 1.0
@@ -83,7 +87,8 @@ class Products:
 
     def margins(self) -> Vector:
         """The margins z."""
-        y = self._rows.y
-        E = self.E * self._factors[2 * y + (self._signs[:, 0] > 0)]
+        y, (group, signs) = self._rows.y, self._signs
+        cells = np.concatenate([b.cells[:, group] for b in self._rows.blocks])
+        E = self.E * self._factors[2 * y + (signs[cells] > 0)]
         others = other_classes(len(self._factors) // 2)
         return -np.log(np.take_along_axis(E, others[y], axis=1))

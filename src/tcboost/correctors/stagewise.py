@@ -49,6 +49,7 @@ class StageWise:
         self._margin, self._y, self._loss, self._pseudo_loss = margin, y, loss, pseudo_loss
         self._weight = weight
         self.w: Vector = np.zeros(0)
+        self.theta = 0.0  # the sum of the coefficients so far, the paper's simple choice of it
         self._z: Vector | None = None if kept else np.zeros((len(y), margin.width))
         self.smallest_error = max(float(weight.min()) / (2 * margin.width), 1e-10)
 
@@ -74,11 +75,6 @@ class StageWise:
     def budget(self) -> Budget:
         """What is used."""
         return Budget(self.theta)
-
-    @property
-    def theta(self) -> float:
-        """The sum of the coefficients so far, the paper's simple choice of theta."""
-        return float(self.w.sum())
 
     @property
     def slack(self) -> float:
@@ -112,13 +108,14 @@ class StageWise:
         coefficient = self._coefficient(prices, column, dual, rho)
         if coefficient is None:
             return False
-        if self.kept and not self.kept.move(coefficient, column, predictions):
+        if self.kept and not self.kept.move(coefficient, column):
             self._z, self.kept = self.z, None
         if not self.kept:
             if rho is None:
                 (signs,) = predictions()
             self._seen = self._move(coefficient, column, signs, rho)
         self.w = np.concatenate([self.w, [coefficient]])
+        self.theta = float(self.w.sum())
         return True
 
     def _move(

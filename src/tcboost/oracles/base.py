@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -35,10 +36,15 @@ class Column:
     code: NDArray[np.int8] | None = None
 
     @cached_property
-    def candidates(self) -> NDArray[np.int64]:
-        """Of stumps: their places in the table of the search, and their signs."""
-        pairs = [(h.candidate, h.sign) for h in self.hypotheses]  # type: ignore[attr-defined]
-        return np.array(pairs, dtype=np.int64)
+    def candidates(self) -> tuple[array[int], array[int]]:
+        """Of stumps: their places in the table of the search, and their signs.
+
+        With a code there is a sign for each class, that of its output.
+        """
+        stumps: Any = self.hypotheses
+        code = None if self.code is None else self.code.tolist()
+        signs = [h.sign * m for h in stumps for m in code or (1,)]
+        return array("q", [h.candidate for h in stumps]), array("q", signs)
 
     def outputs(self, X: Vector) -> NDArray[np.int8]:
         """The outputs on new rows."""

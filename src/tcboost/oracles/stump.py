@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from .._core import (
     cell_margins,
+    column_edges,
     largest,
     largest_of_parts,
     longest,
@@ -83,7 +84,7 @@ class StumpOracle:
         on_left = (missing > 0)[self._feature] & ~self._missing_right
         self._missing = np.where(on_left, offset[self._feature] + MISSING, -1)
         self._list, self._n_known = list[Column](), 0  # see `table`
-        self._places, self._signs = array("q"), array("q")
+        self._table = array("q"), array("q")
         bins = "exact ranks" if rows.binning.exact else f"{n_bins.max() - 1} bins"
         self.hypothesis_class = f"stumps on {bins}"
 
@@ -94,7 +95,7 @@ class StumpOracle:
         """The features that candidates are about."""
         return self._feature[candidates]
 
-    def table(self, columns: list[Column]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def table(self, columns: list[Column]) -> tuple[array[int], array[int]]:
         """The candidates of columns, and their signs, times the codes if there are codes.
 
         A run asks for its own list again, longer, in every round: what is known of that list
@@ -103,14 +104,12 @@ class StumpOracle:
         """
         if columns is not self._list or len(columns) < self._n_known:
             self._list, self._n_known = columns, 0
-            del self._places[:], self._signs[:]
+            self._table = array("q"), array("q")
         for column in columns[self._n_known :]:
-            place, sign = column.candidates.T
-            self._places.extend(place.tolist())
-            self._signs.extend((sign if column.code is None else sign * column.code).tolist())
+            for kept, new in zip(self._table, column.candidates, strict=True):
+                kept.extend(new)
         self._n_known = len(columns)
-        places, signs = np.array(self._places), np.array(self._signs)
-        return places.reshape(len(columns), -1), signs.reshape(len(columns), -1)
+        return self._table
 
     def price(
         self,
@@ -175,6 +174,16 @@ class StumpOracle:
         parts = [stump_signs(b.cells, *rule) for b in self._rows.blocks]
         return parts[0] if len(parts) == 1 else np.vstack(parts)
 
+    def cell_signs(self, stump: Any) -> tuple[int, NDArray[np.int8]]:
+        """The group of the feature of a stump, and what that says in each cell of the group."""
+        groups, j = self._rows.groups, stump.candidate
+        d = self._feature.item(j)
+        bins = groups.bins(d)
+        right = bins > self._cut[j]
+        if self._missing_right[j]:
+            right |= bins == MISSING
+        return groups.group.item(d), stump.sign * (2 * right.view(np.int8) - np.int8(1))
+
     def margins(self, columns: Sequence[Column], v: Vector) -> tuple[Vector, float, float]:
         """Pairwise margins of ``sum_j h_j(x) v_j``; the least, and the weight of wrong rows."""
         rows, n_classes = self._rows, v.shape[1]
@@ -199,8 +208,9 @@ class StumpOracle:
         table: a row costs a look-up a group, however many columns there are.
         """
         groups, width = self._rows.groups, v.shape[1]
-        pairs = np.array([c.candidates for c in columns], dtype=np.int64)
-        candidate, sign = pairs.reshape(-1, 2).T
+        stumps: list[Any] = [h for c in columns for h in c.hypotheses]
+        pairs = [(h.candidate, h.sign) for h in stumps]
+        candidate, sign = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
         v, feature, first = sign[:, None] * v, self._feature[candidate], groups.first
         of_missing = np.where(self._missing_right[candidate], 1.0, -1.0)[:, None] * v
         table = np.zeros((first[-1], width + -width % 4))
@@ -306,17 +316,11 @@ class StumpPrices(Prices):
 
     def edges(self, columns: list[Column]) -> NDArray[np.int64]:
         """Edges of earlier columns, looked up in the table."""
-        place, sign = self._oracle.table(columns)
-        if columns[0].code is None:
-            return sign * self._A[place, np.arange(self._A.shape[1])]
-        return np.einsum("jc,jc->j", sign, self._A.take(place[:, 0], axis=0))[:, None]
+        return column_edges(self._A, *self._oracle.table(columns))
 
     def edge(self, column: Column) -> int:
         """Of one column, exact; the list that `table` has stays."""
-        place, sign = column.candidates.T
-        if column.code is None:
-            return sum((sign * self._A[place, np.arange(self._A.shape[1])]).tolist())
-        return int(sign[0] * (self._A[place[0]] @ column.code))
+        return sum(column_edges(self._A, *column.candidates).ravel().tolist())
 
 
 def _wanted(rows: LocalRows, unused: NDArray[np.bool_] | None) -> NDArray[np.int64] | None:

@@ -76,14 +76,14 @@ class Block(NamedTuple):
     def multiply_and_sum(
         self,
         E: Vector,
-        signs: NDArray[np.int8],
         weight: Vector,
         y: NDArray[np.intp],
         factors: Vector,
+        signs: tuple[int, NDArray[np.int8]],
         bits: int,
     ) -> tuple[NDArray[np.int64], tuple[int, float, float]]:
         """The same of weights that are kept as products (``cpp/products.hpp``)."""
-        rule, arrays = (factors, signs, weight, bits), self.groups.arrays()
+        rule, arrays = (factors, *signs, weight, bits), self.groups.arrays()
         return multiply_and_sum(E, *rule, self.cells, y, arrays, self.n_threads)
 
     def look_up_and_sum(
