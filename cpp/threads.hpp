@@ -43,7 +43,9 @@ class Crew {
         }
         try {
             for (; size_ < others; ++size_)
-                std::thread([shared = shared_] { shared->wait_for_work(); }).detach();
+                std::thread([shared = shared_, number = size_ + 1] {
+                    shared->wait_for_work(number);
+                }).detach();
         } catch (const std::system_error&) {
             // no more threads to be had: go on with those there are
         }
@@ -58,21 +60,20 @@ class Crew {
         std::mutex mutex;
         std::condition_variable wake;
         const std::function<void(std::size_t)>* work = nullptr;
-        std::size_t places = 0;  // that nobody has taken yet
+        std::size_t wanted = 0;  // the threads 1 to this
         bool dismissed = false;
         std::atomic<std::size_t> last_call{0}, running{0};
 
-        void wait_for_work() {
+        void wait_for_work(std::size_t number) {
             std::unique_lock<std::mutex> lock(mutex);
             for (std::size_t seen = 0;;) {
-                wake.wait(lock, [&] { return dismissed || (places > 0 && last_call != seen); });
+                wake.wait(lock, [&] { return dismissed || (number <= wanted && last_call != seen); });
                 if (dismissed) return;
                 seen = last_call;
-                const std::size_t place = places--;
                 ++running;
                 const auto& todo = *work;
                 lock.unlock();
-                todo(place);
+                todo(number);
                 --running;  // from here on the caller may go on
                 // A call is often followed by another: a fit on pendigits takes a quarter less.
                 for (int k = 0; k < patience && last_call == seen; ++k) std::this_thread::yield();
@@ -88,14 +89,14 @@ class Crew {
             : shared_(shared) {
             {
                 const std::lock_guard<std::mutex> lock(shared.mutex);
-                shared.work = &work, shared.places = others, ++shared.last_call;
+                shared.work = &work, shared.wanted = others, ++shared.last_call;
             }
-            others > 1 ? shared.wake.notify_all() : shared.wake.notify_one();
+            shared.wake.notify_all();
         }
         ~Call() {
             {
                 const std::lock_guard<std::mutex> lock(shared_.mutex);
-                shared_.places = 0;
+                shared_.wanted = 0;
             }
             while (shared_.running > 0) std::this_thread::yield();
         }
