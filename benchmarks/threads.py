@@ -5,8 +5,8 @@ rounds after the first few are timed, not reading and binning, which have one th
 
 A virtual machine may have less than two cores to give: its processors may be halves of cores,
 of which others use the other halves, and two threads are then slow whatever they do. So two
-fits of one thread each run at once, too, every time, which have nothing to do with each other.
-What they gain over one after the other is what there was to be had.
+fits of one thread each run at once, too, every time, which need nothing of each other but the
+interpreter. As much as they gain over one after the other there was to be had.
 
     python benchmarks/threads.py [--quick] [--repeats N] [--data-dir DIR]
 """
@@ -60,20 +60,17 @@ def main() -> None:
         same = True
         for i in range(repeats):
             data, scores = permuted(i, X, y), set()
-            for side, (n_jobs, at_once) in SIDES.items():
-                one = AdaBoostECC(coding, T, max_bins=255, n_jobs=n_jobs, random_state=0)
-                with ThreadPoolExecutor(at_once) as threads:
-                    done = list(
-                        threads.map(fit, [clone(one) for _ in range(at_once)], [data] * 2)
-                    )
+            for side, (n_jobs, n_fits) in SIDES.items():
+                model = AdaBoostECC(coding, T, max_bins=255, n_jobs=n_jobs, random_state=0)
+                models = [clone(model) for _ in range(n_fits)]
+                with ThreadPoolExecutor(n_fits) as threads:
+                    done = list(threads.map(fit, models, [data] * n_fits))
                 times[side].append(statistics.mean(took for took, _ in done))
-                scores |= {model.decision_function(X).tobytes() for _, model in done}
+                scores |= {fitted.decision_function(X).tobytes() for _, fitted in done}
             same &= len(scores) == 1
-        one, two, at_once = medians(times).values()
+        one, two, both = medians(times).values()
         met = "met" if same and one / two >= LIMIT else "not met"
-        cells = (
-            f"{one:.2f} | {two:.2f} | {one / two:.2f} | {at_once:.2f} | {2 * one / at_once:.2f}"
-        )
+        cells = f"{one:.2f} | {two:.2f} | {one / two:.2f} | {both:.2f} | {2 * one / both:.2f}"
         print(f"| {coding} | {cells} | {'same' if same else 'OTHERS'} | {met} |", flush=True)
 
 

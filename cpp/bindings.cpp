@@ -492,7 +492,8 @@ NB_MODULE(_core, m) {
           "v"_a.noconvert(),
           "For `stump_scores`: features, starts, cuts and the flat table of a sum of stumps.");
     m.def("column_edges", &column_edges, "A"_a.noconvert(), "places"_a.noconvert(),
-          "signs"_a.noconvert(), "What each stump, or with a code each column, adds to an edge.");
+          "signs"_a.noconvert(),
+          "What each stump of columns, or with a code each column, adds to an edge.");
     m.def("largest", &largest, "A"_a.noconvert(), "codes"_a.noconvert().none(),
           "The row of A of the largest edge for each code, or for the best of all, and its edge.");
     m.def("largest_of_parts", &largest_of_parts, "A"_a.noconvert(), "starts"_a.noconvert(), "limit"_a,

@@ -72,8 +72,9 @@ class Products:
         rows = self._rows
         largest = self._most * self._heaviest
         bits = min(60 - exponent(self._sum), 51 - exponent(largest))
-        rule: Any = {"factors": self._factors, "signs": self._signs, "bits": bits}
-        kernel = partial(Block.multiply_and_sum, **rule)
+        kernel = partial(
+            Block.multiply_and_sum, factors=self._factors, signs=self._signs, bits=bits
+        )
         parts: Any = rows.map(kernel, self.E, self._weight, rows.y)
         tables, found = zip(*parts, strict=True)
         totals, most, errors = zip(*found, strict=True)

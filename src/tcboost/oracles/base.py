@@ -5,7 +5,6 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -35,7 +34,7 @@ class Column:
     hypotheses: tuple[Hypothesis, ...]
     code: NDArray[np.int8] | None = None
 
-    @cached_property
+    @property
     def candidates(self) -> tuple[array[int], array[int]]:
         """Of stumps: their places in the table of the search, and their signs.
 

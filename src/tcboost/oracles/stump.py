@@ -168,7 +168,7 @@ class StumpOracle:
 
     def _predictions(self, stumps: Sequence[Any]) -> NDArray[np.int8]:
         """-1 or +1 for each row, the stumps side by side."""
-        groups, pairs = self._rows.groups, [(h.candidate, h.sign) for h in stumps]
+        groups, pairs = self._rows.groups, _signed(stumps)
         candidates = self._feature, self._cut, self._missing_right
         rule = groups.group, groups.place, groups.start, candidates, pairs
         parts = [stump_signs(b.cells, *rule) for b in self._rows.blocks]
@@ -208,8 +208,7 @@ class StumpOracle:
         table: a row costs a look-up a group, however many columns there are.
         """
         groups, width = self._rows.groups, v.shape[1]
-        stumps: list[Any] = [h for c in columns for h in c.hypotheses]
-        pairs = [(h.candidate, h.sign) for h in stumps]
+        pairs = _signed([h for c in columns for h in c.hypotheses])
         candidate, sign = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
         v, feature, first = sign[:, None] * v, self._feature[candidate], groups.first
         of_missing = np.where(self._missing_right[candidate], 1.0, -1.0)[:, None] * v
@@ -330,6 +329,11 @@ def _wanted(rows: LocalRows, unused: NDArray[np.bool_] | None) -> NDArray[np.int
     group = rows.groups.group
     used = np.unique(group[~unused])
     return used if len(used) else group[:1]
+
+
+def _signed(stumps: Sequence[Any]) -> list[tuple[int, int]]:
+    """Their places in the table of the search, and their signs."""
+    return [(h.candidate, h.sign) for h in stumps]
 
 
 def _candidates(columns: Sequence[Column]) -> list[int]:
