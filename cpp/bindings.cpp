@@ -330,7 +330,7 @@ nb::tuple longest(Weights A, const std::vector<std::int64_t>& taken, Offsets sta
 }
 
 template <class Number>
-using Outputs = nb::ndarray<const Number, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Outputs = nb::ndarray<const Number, nb::ndim<2>, nb::device::cpu>;
 
 template <class Number>
 auto pairwise_margins(Outputs<Number> outputs, Offsets y, int n_threads) {
@@ -339,7 +339,8 @@ auto pairwise_margins(Outputs<Number> outputs, Offsets y, int n_threads) {
         throw std::invalid_argument("outputs and y differ in their rows, or have one class");
     const std::size_t width = outputs.shape(1) - 1;
     return filled<Number>({n, width}, [&](Number* rho) {
-        tcboost::pairwise_margins(outputs.data(), y.data(), n, width, n_threads, rho);
+        tcboost::pairwise_margins(outputs.data(), outputs.stride(0), outputs.stride(1), y.data(), n,
+                                  width, n_threads, rho);
     });
 }
 

@@ -151,7 +151,8 @@ class Weights {
     Weights(const ScoredRows& rows, const std::int8_t* H, std::size_t t)
         : r_(rows), H_(H), E_(rows.n * rows.n_classes), sum_(rows.n), scale_(rows.n),
           own_(rows.weight, rows.weight + rows.n),
-          block_(std::clamp<std::size_t>(near / sizeof(Real) / rows.n_classes / 32, 2, 64) * 32),
+          block_(std::min(
+              std::clamp<std::size_t>(near / sizeof(Real) / rows.n_classes / 32, 2, 64) * 32, rows.n)),
           up_(rows.n_classes), tilt_(rows.n_classes),
           minus_((rows.n + chunk_rows - 1) / chunk_rows * rows.n_classes) {
         if (!rows.exponential)

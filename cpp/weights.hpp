@@ -256,18 +256,21 @@ DualIntegers dual_integers(const double* z, const double* weight, bool cross_ent
                          : softmax_integers(z, weight, least, n, width, n_threads, sink);
 }
 
-// rho_ik = o_y - o_c over the classes c != y_i, in ascending order: `Pairwise.apply`.
+// rho_ik = o_y - o_c over the classes c != y_i, in ascending order: `Pairwise.apply`. Outputs of
+// rows, and of classes, are so far apart.
 template <class Number>
-void pairwise_margins(const Number* outputs, const std::int64_t* y, std::size_t n,
-                      std::size_t width, int n_threads, Number* rho) {
+void pairwise_margins(const Number* outputs, std::ptrdiff_t of_rows, std::ptrdiff_t of_classes,
+                      const std::int64_t* y, std::size_t n, std::size_t width, int n_threads,
+                      Number* rho) {
     if (n * width < 100000) n_threads = 1;  // not worth a thread
     parallel_for((n + weights_chunk - 1) / weights_chunk, n_threads, [=](std::size_t c) {
         with_constant(width, [=](auto w) {
             for (std::size_t i = c * weights_chunk; i < std::min(n, (c + 1) * weights_chunk); ++i) {
-                const Number* o = outputs + i * (w + 1);
+                const Number* of_row = outputs + std::ptrdiff_t(i) * of_rows;
+                const auto o = [=](std::size_t c) { return of_row[std::ptrdiff_t(c) * of_classes]; };
                 const auto own = static_cast<std::size_t>(y[i]);
                 for (std::size_t k = 0; k < w; ++k)
-                    rho[i * w + k] = static_cast<Number>(o[own] - o[k + (k >= own)]);
+                    rho[i * w + k] = static_cast<Number>(o(own) - o(k + (k >= own)));
             }
         });
     });

@@ -186,7 +186,7 @@ class Multinomial:
         """Weights ``weight p_c`` of the wrong classes c."""
         # The weights of a row must not sum to more than the row's own: they are rounded down.
         u, (loss, bits, _, least) = weigh(z, weight, True)
-        return DualWeights(u, 2**bits, loss, least=least)
+        return DualWeights(u, 1 << bits, loss, None, least)
 
     def on_scores(self, F: Vector, y: NDArray[np.intp], weight: Vector) -> tuple[float, Vector]:
         """Value and minus the gradient by F, ``weight (onehot(y) - p)``."""

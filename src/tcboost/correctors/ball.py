@@ -127,7 +127,7 @@ class BallCorrective:
             z, least, error = self._oracle.margins(self._columns, self._vectors)
             self.seen = Seen(least, error)
             return z
-        return self._margin.apply(self._F.T.take(self._place, axis=0), self._y)
+        return self._margin.apply(self._F.T, self._sorted_y).take(self._place, axis=0)
 
     @property
     def solved(self) -> bool:

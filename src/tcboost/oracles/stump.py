@@ -6,6 +6,7 @@ from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
@@ -152,27 +153,31 @@ class StumpOracle:
         wanted: NDArray[np.int64] | None = None,
     ) -> StumpPrices:
         """From sums over the rows; those of groups that are not `wanted` are not known."""
-        groups, d = rows.groups, 0
-        if wanted is not None:
-            counted = np.isin(groups.group, wanted)
-            d = int(counted.argmax())
-        every = int(groups.offset[d + 1]) - 1, int(groups.offset[d]) + MISSING
+        if wanted is None:
+            A = stump_edges(sums, self._left, self._missing, self._every(0))
+            return StumpPrices(self, A, sums)
+        counted = np.isin(rows.groups.group, wanted)
+        every = self._every(int(counted.argmax()))
         A = stump_edges(sums, self._left, self._missing, every)
-        if wanted is not None:
-            A[1:][~counted[self._feature[1:]]] = 0
+        A[1:][~counted[self._feature[1:]]] = 0
         return StumpPrices(self, A, sums)
+
+    def _every(self, d: int) -> tuple[int, int]:
+        """The rows of prefix sums that make the total: all values of a feature, and none."""
+        offset = self._rows.groups.offset
+        return offset.item(d + 1) - 1, offset.item(d) + MISSING
 
     def predictions(self, columns: Sequence[Column]) -> list[NDArray[np.int8]]:
         """From the cells of the rows, as `Stump.predict` has them."""
-        return [self._predictions(c.hypotheses) for c in columns]
-
-    def _predictions(self, stumps: Sequence[Any]) -> NDArray[np.int8]:
-        """-1 or +1 for each row, the stumps side by side."""
-        groups, pairs = self._rows.groups, _signed(stumps)
+        groups, pairs = self._rows.groups, _signed([h for c in columns for h in c.hypotheses])
         candidates = self._feature, self._cut, self._missing_right
         rule = groups.group, groups.place, groups.start, candidates, pairs
         parts = [stump_signs(b.cells, *rule) for b in self._rows.blocks]
-        return parts[0] if len(parts) == 1 else np.vstack(parts)
+        H = parts[0] if len(parts) == 1 else np.vstack(parts)
+        if len(columns) == 1:
+            return [H]
+        ends = [0, *accumulate(len(c.hypotheses) for c in columns)]
+        return [H[:, i:j] for i, j in pairwise(ends)]
 
     def cell_signs(self, stump: Any) -> tuple[int, NDArray[np.int8]]:
         """The group of the feature of a stump, and what that says in each cell of the group."""

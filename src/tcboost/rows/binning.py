@@ -44,18 +44,23 @@ def bin_features(
         limit = _MAX_RANKS if isinstance(max_bins, str) else int(max_bins)
     cuts, bins, exact = list[Vector](), list[NDArray[Any]](), True
     for x in features:
-        seen = ~np.isnan(x)
-        values = np.unique(x[seen])
+        ordered = np.sort(x)[: len(x) - np.count_nonzero(np.isnan(x))]  # NaN are the last
+        first = np.ones(len(ordered), dtype=bool)
+        np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
+        values = ordered[first]
         if len(values) <= limit:
             cuts.append(_between(values[:-1], values[1:]))
         else:
             exact = False
+            seen = ~np.isnan(x)
             place = np.searchsorted(values, x[seen])
             cumulated = np.cumsum(np.bincount(place, weights=weight[seen]))
             targets = cumulated[-1] * np.arange(1, limit) / limit
             # The nearest end of a value's mass; a hair lower, so that rounding decides no tie.
             between = (cumulated[:-2] + cumulated[1:-1]) / 2
-            ends = np.unique(np.searchsorted(between, targets * (1 - 1e-12)))
+            chosen = np.zeros(len(values), dtype=bool)
+            chosen[np.searchsorted(between, targets * (1 - 1e-12))] = True
+            ends = np.flatnonzero(chosen)
             cuts.append(_between(values[ends], values[ends + 1]))
         bins.append(bins_of(cuts[-1], x))
     return Binning(tuple(cuts), exact), bins
@@ -63,8 +68,9 @@ def bin_features(
 
 def bins_of(cuts: Vector, x: Vector) -> NDArray[Any]:
     """Bins of the values of a feature, in the smallest type that holds all of them."""
-    bins = np.where(np.isnan(x), MISSING, 1 + np.searchsorted(cuts, x, side="left"))
-    return bins.astype(np.min_scalar_type(len(cuts) + 1))
+    bins = (1 + np.searchsorted(cuts, x)).astype(np.min_scalar_type(len(cuts) + 1))
+    bins[np.isnan(x)] = MISSING
+    return bins
 
 
 def _between(low: Vector, high: Vector) -> Vector:
