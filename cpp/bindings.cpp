@@ -21,6 +21,7 @@
 
 #include "arrays.hpp"
 #include "descent.hpp"
+#include "draft.hpp"
 #include "histogram.hpp"
 #include "looked_up.hpp"
 #include "products.hpp"
@@ -329,6 +330,76 @@ nb::tuple longest(Weights A, const std::vector<std::int64_t>& taken, Offsets sta
     return nb::make_tuple(as_array(std::move(lengths)), found);
 }
 
+// Cells and groups, where the bins of the cells of a feature start, all candidates, the rows of
+// prefix sums that have their left sides and all rows, and where the candidates of a feature start.
+template <class Bin>
+using Stumps = std::tuple<Bins<Bin>, GroupArrays, Offsets, Candidates, Offsets, Offsets,
+                          std::pair<std::size_t, std::size_t>, Offsets>;
+// In the order of tcboost::DraftRule.
+using DraftRule = std::tuple<double, double, double, double, double, double, int, int, std::size_t,
+                             std::size_t>;
+
+template <class Bin>
+tcboost::StumpRows<Bin> checked_stumps(const Stumps<Bin>& stumps, Offsets y, Reals weight) {
+    const auto& [cells, arrays, bins_of, candidates, left, missing, total, starts] = stumps;
+    const auto& [feature, cut, missing_right] = candidates;
+    const auto groups = checked_groups(cells.shape(1), arrays);
+    const std::size_t n = cells.shape(0), D = groups.n_features, all = feature.size();
+    if (y.size() != n || weight.size() != n)
+        throw std::invalid_argument("cells, y and weight differ in their rows");
+    if (all == 0 || cut.size() != all || missing_right.size() != all || left.size() != all ||
+        missing.size() != all)
+        throw std::invalid_argument("there are no candidates, or they differ in their sizes");
+    const auto n_sums = groups.offset[D];
+    const auto no_row = [=](std::int64_t row) { return row >= n_sums; };
+    if (std::int64_t(std::max(total.first, total.second)) >= n_sums ||
+        std::any_of(left.data(), left.data() + all, no_row) ||
+        std::any_of(missing.data(), missing.data() + all, no_row))
+        throw std::invalid_argument("there is no such row of sums");
+    const auto no_feature = [=](std::int64_t d) { return d < 0 || std::size_t(d) >= D; };
+    if (std::any_of(feature.data(), feature.data() + all, no_feature) || bins_of.size() != D + 1 ||
+        bins_of(0) != 0 || !std::is_sorted(bins_of.data(), bins_of.data() + D + 1) ||
+        std::size_t(bins_of(D)) != std::get<2>(arrays).size())
+        throw std::invalid_argument("there is no such feature");
+    check_parts(starts, all);
+    return {cells.data(), groups, bins_of.data(), feature.data(), cut.data(), missing_right.data(),
+            left.data(), missing.data(), total, all, starts.data(), starts.size() - 1, y.data(),
+            weight.data()};
+}
+
+template <class Bin>
+nb::tuple draft_vectors(const Stumps<Bin>& stumps, Offsets y, Reals weight, Offsets place,
+                        Offsets start, Reals sorted_weight, Changed F,
+                        const std::vector<std::int64_t>& taken, Signs H, Changed W,
+                        std::array<double, 4> told, const DraftRule& given, int n_threads) {
+    const auto rows = checked_stumps(stumps, y, weight);
+    const auto scored = scored_rows(H, start, sorted_weight, F, false, n_threads);
+    const std::size_t n = scored.n, C = scored.n_classes, t = taken.size();
+    const auto outside = [](std::size_t last) {
+        return [=](std::int64_t k) { return k < 0 || std::size_t(k) >= last; };
+    };
+    if (y.size() != n || place.size() != n ||
+        std::any_of(y.data(), y.data() + n, outside(C)) ||
+        std::any_of(place.data(), place.data() + n, outside(n)))
+        throw std::invalid_argument("H, y and place differ in their rows, or y has other classes");
+    if (std::any_of(taken.begin(), taken.end(), outside(rows.n_stumps)))
+        throw std::invalid_argument("there is no such candidate");
+    if (H.shape(1) != t || W.ndim() != 2 || W.shape(0) != t || W.shape(1) != C)
+        throw std::invalid_argument("H must be rows x columns, and W columns x classes");
+    const auto rule = std::apply([](auto... x) { return tcboost::DraftRule{x...}; }, given);
+    if (!(rule.price > 0 && rule.ridge >= 0 && rule.free_ridge >= 0 && rule.tol > 0 && rule.one > 0))
+        throw std::invalid_argument("a draft needs a price and a tolerance, and no ridge below 0");
+    tcboost::Draft<Bin> run(rows, scored, place.data(), rule, F.data(), taken,
+                            {H.data(), H.data() + H.size()}, {W.data(), W.data() + W.size()}, told);
+    {
+        nb::gil_scoped_release release;
+        run.run();
+    }
+    const std::vector<std::int64_t> added(run.stumps.begin() + std::ptrdiff_t(t), run.stumps.end());
+    std::vector<std::int8_t> signs(run.H.begin() + std::ptrdiff_t(n * t), run.H.end());
+    return nb::make_tuple(added, as_array(std::move(signs)), as_array(std::move(run.W)), run.told);
+}
+
 template <class Number>
 using Outputs = nb::ndarray<const Number, nb::ndim<2>, nb::device::cpu>;
 
@@ -466,6 +537,12 @@ NB_MODULE(_core, m) {
         m.def("stump_signs", &stump_signs<Bin>, "cells"_a.noconvert(), "group"_a.noconvert(),
               "place"_a.noconvert(), "start"_a.noconvert(), "candidates"_a.noconvert(), "stumps"_a,
               "What stumps say of each row, side by side.");
+        m.def("draft_vectors", &draft_vectors<Bin>, "stumps"_a.noconvert(), "y"_a.noconvert(),
+              "weight"_a.noconvert(), "place"_a.noconvert(), "start"_a.noconvert(),
+              "sorted_weight"_a.noconvert(), "F"_a.noconvert(), "taken"_a, "H"_a.noconvert(),
+              "W"_a.noconvert(), "told"_a, "rule"_a, "n_threads"_a,
+              "Rounds at a price; F changes in place. New candidates, their signs, all of W, and "
+              "what `descend` tells of it.");
         m.def("prefix_sums", &prefix_sums<Bin>, "cells"_a.noconvert(), "u"_a.noconvert(),
               "y"_a.noconvert().none(), "M"_a.noconvert().none(), "groups"_a.noconvert(),
               "n_threads"_a,

@@ -15,6 +15,19 @@ GroupArrays = tuple[
     NDArray[np.int64],
 ]
 
+# Cells and groups, starts of places, candidates (feature, cut, side of missing values), rows of
+# sums (left, missing, all) and the starts of features: see `StumpRows` of cpp/draft.hpp.
+StumpArrays = tuple[
+    NDArray[Any],
+    GroupArrays,
+    NDArray[np.int64],
+    tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]],
+    NDArray[np.int64],
+    NDArray[np.int64],
+    tuple[int, int],
+    NDArray[np.int64],
+]
+
 def prefix_sums(
     cells: NDArray[np.uint8] | NDArray[np.uint16] | NDArray[np.uint32],
     u: NDArray[np.int64],
@@ -88,6 +101,27 @@ def descend(
 
     Returns the restricted gap, above tol an estimate of it, the size of W, ridge |W|^2, and
     <W, minus the gradient of the loss>.
+    """
+
+def draft_vectors(
+    stumps: StumpArrays,
+    y: NDArray[np.int64],
+    weight: NDArray[np.float64],
+    place: NDArray[np.intp],
+    start: NDArray[np.int64],
+    sorted_weight: NDArray[np.float64],
+    F: NDArray[np.float64],
+    taken: list[int],
+    H: NDArray[np.int8],
+    W: NDArray[np.float64],
+    told: tuple[float, ...],
+    rule: tuple[float, ...],
+    n_threads: int,
+) -> tuple[list[int], NDArray[np.int8], NDArray[np.float64], list[float]]:
+    """Rounds at a price; F changes in place.
+
+    Returns new candidates, their signs, all of W, and what `descend` tells of it. For the rule
+    see cpp/draft.hpp.
     """
 
 def score_gradients(

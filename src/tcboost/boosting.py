@@ -196,6 +196,11 @@ class Run:
         """
         task, corrector = self.task, self.corrector
         columns, history = self.columns, self.history
+        if draft and isinstance(corrector, BallCorrective):
+            new = corrector.draft(columns, max_iter, draft)
+            if new is not None:
+                columns.extend(new)
+                return self
         watched, stop = len(history.edges), False
         while True:
             room = corrector.room = max_iter - len(columns)

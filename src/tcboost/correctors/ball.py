@@ -20,11 +20,11 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from .._core import descend, score_gradients
+from .._core import descend, draft_vectors, score_gradients
 from ..losses import DualWeights, ScoreLoss
 from ..margins import Margin
 from ..oracles import Column, Oracle, Prices
-from ..oracles.stump import StumpOracle
+from ..oracles.stump import StumpOracle, candidates_of
 from .base import Budget, ColumnStore, Predictions, Seen, Vector, lengths
 from .newton import newton_step
 
@@ -38,6 +38,8 @@ _BATCH, _BATCH_OF_MANY, _BATCH_OF_DRAFT, _NEAR = 8, 4, 3, 2.0
 # More rows are many: with 20,000 of covertype a sample takes half the time, with 50,000 a
 # quarter. Then the rows of a sample, at the least, and for each column.
 _MANY, _SAMPLE, _A_COLUMN = 1 << 15, 1 << 12, 16
+# With so few scores a round takes less time than the calls that it is made of.
+_FEW = 1 << 13
 
 
 class BallCorrective:
@@ -248,6 +250,33 @@ class BallCorrective:
         gap = 0.0 if self.budget.price > 0 else self._gap
         self._solve(_SHARE * max(self._tol, gap), 1 if self._sampled else 0)
         return True
+
+    def draft(self, columns: list[Column], max_iter: int, share: float) -> list[Column] | None:
+        """Make a draft in one call, and return its new columns; None if the rounds have to.
+
+        The numbers are the same, but for the rounding of one sum: `TCBoostClassifier()` takes
+        26 ms on iris instead of 40.
+        """
+        oracle, b, H = self._oracle, self.budget, self._H.matrix
+        vectors = self._codes is None and self._loss.name == "cross-entropy" and b.price > 0
+        few = not self._sampled and self._F.size <= _FEW
+        if not (vectors and few and isinstance(oracle, StumpOracle)):
+            return None
+        ends = self._tol, _SHARE, share, _SWEEPS, _DRAFT_SWEEPS
+        found, signs, w, (self.gap, self._used, *self._sums) = draft_vectors(
+            *(oracle.arrays, self._y, self._all_weight, self._place, self._start, self._weight),
+            F=self._F,
+            taken=candidates_of(columns),
+            H=H,
+            W=self.w,
+            told=(self.gap, self._used, *self._sums),
+            rule=(b.price, b.ridge, b.intercept, *ends, max_iter, _BATCH_OF_DRAFT),
+            n_threads=self._n_threads,
+        )
+        for h in signs.reshape(-1, len(H)):
+            self._H.append(h)
+        self.w = w.reshape(-1, self.w.shape[1])
+        return [Column((oracle.stump(j, 1),)) for j in found]
 
     def polish(self, gap: float = 0.0, draft: bool = False) -> bool:
         """Solve the last master to the tolerance, or to a gap; False if that was the last try.

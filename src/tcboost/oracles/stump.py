@@ -5,9 +5,9 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from itertools import accumulate, pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,9 @@ from ..margins import other_classes
 from ..rows.binning import MISSING
 from ..rows.blocks import Block, LocalRows
 from .base import Column, Prices, Vector
+
+if TYPE_CHECKING:
+    from .._core import StumpArrays
 
 
 @dataclass(frozen=True)
@@ -111,6 +114,14 @@ class StumpOracle:
                 kept.extend(new)
         self._n_known = len(columns)
         return self._table
+
+    @cached_property
+    def arrays(self) -> StumpArrays:
+        """All stumps, for a kernel; of rows in one block."""
+        (block,), groups = self._rows.blocks, self._rows.groups
+        candidates = self._feature, self._cut, self._missing_right
+        sums = self._left, self._missing, self._every(0)
+        return block.cells, groups.arrays(), groups.start, candidates, *sums, self.starts
 
     def price(
         self,
@@ -279,7 +290,7 @@ class StumpPrices(Prices):
 
         For one h the best m with ``norm2(m) <= 1`` is ``a(h) / norm2(a(h))``.
         """
-        return longest(self._A, _candidates(taken), self._oracle.starts, limit)
+        return longest(self._A, candidates_of(taken), self._oracle.starts, limit)
 
     def hypothesis(self, candidate: int) -> Stump:
         """A candidate, with the sign +1."""
@@ -316,7 +327,7 @@ class StumpPrices(Prices):
 
     def vectors(self, columns: list[Column]) -> Vector:
         """Of earlier columns, looked up in the table; their stumps have the sign +1."""
-        return self._A.take(_candidates(columns), axis=0).astype(float)
+        return self._A.take(candidates_of(columns), axis=0).astype(float)
 
     def edges(self, columns: list[Column]) -> NDArray[np.int64]:
         """Edges of earlier columns, looked up in the table."""
@@ -341,6 +352,6 @@ def _signed(stumps: Sequence[Any]) -> list[tuple[int, int]]:
     return [(h.candidate, h.sign) for h in stumps]
 
 
-def _candidates(columns: Sequence[Column]) -> list[int]:
+def candidates_of(columns: Sequence[Column]) -> list[int]:
     """Of columns with one stump."""
     return [c.hypotheses[0].candidate for c in columns]  # type: ignore[attr-defined]
