@@ -1,6 +1,5 @@
 """tcboost: totally corrective multiclass boosting with a proof of optimality on every fit."""
 
-from ._version import __version__ as __version__
 from .classifier import TCBoostClassifier
 from .correctors import solve_master
 from .model import load, save
@@ -25,3 +24,12 @@ __all__ = [
     "theta_path",
     "thin",
 ]
+
+
+def __getattr__(name: str) -> str:
+    """The version as installed: to look it up takes 2 ms, and few ask."""
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("tcboost")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

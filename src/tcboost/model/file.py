@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import asdict
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from .._version import __version__
 from ..certificate import Certificate
 from ..oracles import Column, Discriminant, Product, Stump
 
@@ -82,7 +82,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     header = {
         "format": _FORMAT,
         "version": _VERSION,
-        "tcboost": __version__,
+        "tcboost": version("tcboost"),
         "estimator": type(model).__name__,
         "parameters": {k: parameters[k] for k in _PARAMETERS if k in parameters},
         # Pairs: the keys of an object could only be strings.
@@ -132,8 +132,8 @@ def load(path: str | os.PathLike[str]) -> Any:
     if later:
         raise ValueError(
             f"{path} has the format version {header['version']}, written by tcboost "
-            f"{header['tcboost']}; this is tcboost {__version__}, which reads versions up "
-            f"to {_VERSION}"
+            f"{header['tcboost']}; this is tcboost {version('tcboost')}, which reads versions "
+            f"up to {_VERSION}"
         )
     return model
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,8 +21,7 @@ class Hypothesis(Protocol):
         """-1 or +1 for each row; a multiclass one gives each row an output for every class."""
 
 
-@dataclass(frozen=True)
-class Column:
+class Column(NamedTuple):
     """A column of the problem: a vector function of x made of hypotheses.
 
     Without a code it holds one hypothesis for each bit of a fixed coding matrix, its output

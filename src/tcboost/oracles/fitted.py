@@ -7,8 +7,7 @@ certificate of a fit with them is infinite.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +19,7 @@ from ..rows.blocks import LocalRows
 from .base import Column, Hypothesis, Prices, Vector
 
 
-@dataclass(frozen=True)
-class Discriminant:
+class Discriminant(NamedTuple):
     """``sign`` where ``x . coef > threshold``, else ``-sign``; constant if that is ``-inf``."""
 
     coef: Vector
@@ -33,8 +31,7 @@ class Discriminant:
         return np.where(X @ self.coef > self.threshold, self.sign, -self.sign).astype(np.int8)
 
 
-@dataclass(frozen=True)
-class Fitted:
+class Fitted(NamedTuple):
     """The predictions of a fitted classifier of -1 and +1, times `sign`."""
 
     classifier: Any
@@ -74,7 +71,7 @@ class FittedOracle:
             return Discriminant(np.zeros(X.shape[1]), -np.inf, sign), float(abs(v.sum()))
         h = self.fit(v / float(np.abs(v).max()))
         edge = int(v @ h.predict(X).astype(np.int64))
-        return (h if edge >= 0 else replace(h, sign=-h.sign)), float(abs(edge))
+        return (h if edge >= 0 else h._replace(sign=-h.sign)), float(abs(edge))
 
     def predictions(self, columns: Sequence[Column]) -> list[NDArray[np.int8]]:
         """Predictions on the rows; a column is evaluated once."""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +13,7 @@ from .base import Hypothesis, Vector
 from .fitted import ClassifierOracle
 
 
-@dataclass(frozen=True)
-class OneHot:
+class OneHot(NamedTuple):
     """The class that a fitted classifier predicts: 1 there, 0 for the other classes."""
 
     classifier: Any

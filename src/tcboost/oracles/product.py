@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +15,7 @@ from .stump import CONSTANT, Stump, StumpOracle
 N_FACTORS = 3  # the constant stump is a factor, too: a product may have fewer
 
 
-@dataclass(frozen=True)
-class Product:
+class Product(NamedTuple):
     """``h(x) = prod_k stump_k(x)``; a missing value is on one side of each of its stumps."""
 
     factors: tuple[Stump, ...]
