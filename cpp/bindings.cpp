@@ -350,9 +350,9 @@ tcboost::StumpRows<Bin> checked_stumps(const Stumps<Bin>& stumps, Offsets y, Rea
     if (all == 0 || cut.size() != all || missing_right.size() != all || left.size() != all ||
         missing.size() != all)
         throw std::invalid_argument("there are no candidates, or they differ in their sizes");
-    const auto n_sums = groups.offset[D];
+    const std::int64_t n_sums = groups.offset[D];
     const auto no_row = [=](std::int64_t row) { return row >= n_sums; };
-    if (std::int64_t(std::max(total.first, total.second)) >= n_sums ||
+    if (std::max(total.first, total.second) >= std::size_t(n_sums) ||
         std::any_of(left.data(), left.data() + all, no_row) ||
         std::any_of(missing.data(), missing.data() + all, no_row))
         throw std::invalid_argument("there is no such row of sums");
@@ -360,7 +360,7 @@ tcboost::StumpRows<Bin> checked_stumps(const Stumps<Bin>& stumps, Offsets y, Rea
     if (std::any_of(feature.data(), feature.data() + all, no_feature) || bins_of.size() != D + 1 ||
         bins_of(0) != 0 || !std::is_sorted(bins_of.data(), bins_of.data() + D + 1) ||
         std::size_t(bins_of(D)) != std::get<2>(arrays).size())
-        throw std::invalid_argument("there is no such feature");
+        throw std::invalid_argument("there is no such feature, or no bins of it");
     check_parts(starts, all);
     return {cells.data(), groups, bins_of.data(), feature.data(), cut.data(), missing_right.data(),
             left.data(), missing.data(), total, all, starts.data(), starts.size() - 1, y.data(),
@@ -378,17 +378,21 @@ nb::tuple draft_vectors(const Stumps<Bin>& stumps, Offsets y, Reals weight, Offs
     const auto outside = [](std::size_t last) {
         return [=](std::int64_t k) { return k < 0 || std::size_t(k) >= last; };
     };
-    if (y.size() != n || place.size() != n ||
-        std::any_of(y.data(), y.data() + n, outside(C)) ||
-        std::any_of(place.data(), place.data() + n, outside(n)))
-        throw std::invalid_argument("H, y and place differ in their rows, or y has other classes");
+    if (y.size() != n || place.size() != n)
+        throw std::invalid_argument("H, y and place differ in their rows");
+    if (std::any_of(y.data(), y.data() + n, outside(C)))
+        throw std::invalid_argument("y has other classes than start");
+    if (std::any_of(place.data(), place.data() + n, outside(n)))
+        throw std::invalid_argument("there is no such place");
     if (std::any_of(taken.begin(), taken.end(), outside(rows.n_stumps)))
         throw std::invalid_argument("there is no such candidate");
     if (H.shape(1) != t || W.ndim() != 2 || W.shape(0) != t || W.shape(1) != C)
         throw std::invalid_argument("H must be rows x columns, and W columns x classes");
     const auto rule = std::apply([](auto... x) { return tcboost::DraftRule{x...}; }, given);
-    if (!(rule.price > 0 && rule.ridge >= 0 && rule.free_ridge >= 0 && rule.tol > 0 && rule.one > 0))
-        throw std::invalid_argument("a draft needs a price and a tolerance, and no ridge below 0");
+    if (!(rule.price > 0 && rule.tol > 0 && rule.one > 0))
+        throw std::invalid_argument("a draft needs a price, a tolerance and a batch");
+    if (!(rule.ridge >= 0 && rule.free_ridge >= 0 && rule.sweeps >= 0 && rule.last_sweeps >= 0))
+        throw std::invalid_argument("ridges and sweeps must not be negative");
     tcboost::Draft<Bin> run(rows, scored, place.data(), rule, F.data(), taken,
                             {H.data(), H.data() + H.size()}, {W.data(), W.data() + W.size()}, told);
     {

@@ -1,5 +1,6 @@
 // A draft at a price, in one call: what `boosting.Run.boost` does for stumps with class vectors and
-// the cross-entropy, number for number. On few rows most of a round is spent between kernels.
+// the cross-entropy, number for number (but for the rounding of one sum, `over`). On few rows most
+// of a round is spent between kernels.
 #pragma once
 
 #include <algorithm>
@@ -24,10 +25,10 @@ struct StumpRows {
     const std::int64_t* bins_of;  // where the bins of the cells of a feature start, in groups.place
     const std::int64_t *feature, *cut;
     const bool* missing_right;
-    const std::int64_t *left, *missing;  // rows of prefix sums: see `stump_edges`
-    std::pair<std::size_t, std::size_t> total;
+    const std::int64_t *left, *missing;         // rows of prefix sums: see `stump_edges`,
+    std::pair<std::size_t, std::size_t> total;  // and those that make the sum of all
     std::size_t n_stumps;
-    const std::int64_t* starts;  // of the stumps of a feature
+    const std::int64_t* starts;  // of the stumps of each of so many features
     std::size_t parts;
     const std::int64_t* y;
     const double* weight;
@@ -42,7 +43,7 @@ struct StumpRows {
 struct DraftRule {
     double price, ridge, free_ridge;
     double tol, share;         // of the gap, and what a master may leave of it
-    double enough;             // a gap of that part of the loss ends the draft
+    double loose;              // a gap of that part of the loss ends the draft
     int sweeps, last_sweeps;   // of a round, and when there are no more columns
     std::size_t columns, one;  // at the most; and one more in a round for so many
 };
@@ -68,12 +69,12 @@ class Draft {
         for (;;) {
             const std::size_t t = stumps.size();
             const std::size_t room = rule_.columns > t ? rule_.columns - t : 0;
-            const bool enough = price(std::min(room, std::max<std::size_t>(1, t / rule_.one)));
-            if (enough || room == 0 || chosen_.empty()) break;
+            const bool done = choose(std::min(room, std::max<std::size_t>(1, t / rule_.one)));
+            if (done || room == 0 || chosen_.empty()) break;
             for (const std::int64_t j : chosen_) add(j);
             descend(rule_.share * rule_.tol, rule_.sweeps);
         }
-        const double tol = rule_.share * std::max(rule_.tol, rule_.enough * loss_);
+        const double tol = rule_.share * std::max(rule_.tol, rule_.loose * loss_);
         if (!stumps.empty() && told[0] > tol) descend(tol, rule_.last_sweeps);
     }
 
@@ -98,7 +99,7 @@ class Draft {
 
     // Choose up to `limit` stumps, as `VectorCode.choose`; whether the gap is small enough, by
     // `Run._price`.
-    bool price(std::size_t limit) {
+    bool choose(std::size_t limit) {
         const std::size_t n = scored_.n, C = scored_.n_classes, K = C - 1;
         for (std::size_t i = 0; i < n; ++i) {
             const double* of_row = F_ + place_[i];
@@ -125,7 +126,7 @@ class Draft {
             for (const auto& [length, j] : found)
                 if (length > floor && length >= level) chosen_.push_back(j);
         }
-        const auto [restricted, used, squares, slope] = told;
+        const double used = told[1], squares = told[2], slope = told[3];
         const double margin = std::max(1.0, 1.0 - dual.least);
         double offset = dual.loss + slope - 2.0 * double(n * K) * margin / scale;
         if (rule_.free_ridge > 0) offset -= std::pow(constant / scale, 2) / (2 * rule_.free_ridge);
@@ -139,7 +140,7 @@ class Draft {
         double gain = std::log(double(C)) / price * most;
         if (rule_.ridge > 0) gain = std::min(gain, over / (2 * rule_.ridge));
         const double gap = loss_ + price * used - offset + gain;
-        return gap <= std::max(rule_.tol, rule_.enough * loss_);
+        return gap <= std::max(rule_.tol, rule_.loose * loss_);
     }
 
     void add(std::int64_t j) {

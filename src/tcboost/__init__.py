@@ -1,5 +1,7 @@
 """tcboost: totally corrective multiclass boosting with a proof of optimality on every fit."""
 
+from typing import TYPE_CHECKING
+
 from .classifier import TCBoostClassifier
 from .correctors import solve_master
 from .model import load, save
@@ -26,10 +28,14 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> str:
-    """The version as installed: to look it up takes 2 ms, and few ask."""
-    if name == "__version__":
-        from importlib.metadata import version
+if TYPE_CHECKING:
+    __version__: str
+else:
 
-        return version("tcboost")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    def __getattr__(name: str) -> str:
+        """The version as installed: to look it up takes 2 ms, and few ask."""
+        if name == "__version__":
+            from importlib.metadata import version
+
+            return version("tcboost")
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

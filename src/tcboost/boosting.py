@@ -192,14 +192,15 @@ class Run:
         Step numbers are those of Algorithm 3. The round after the last one only certifies: the
         bound at the final coefficients needs the best edge under the final dual weights. A
         `draft` may leave a gap of that share of the loss, adds more columns at once and is not
-        recorded.
+        recorded; on small data one call may make all of it, which nobody can watch.
         """
         task, corrector = self.task, self.corrector
         columns, history = self.columns, self.history
-        if draft and isinstance(corrector, BallCorrective):
+        if draft and not pause and isinstance(corrector, BallCorrective):
             new = corrector.draft(columns, max_iter, draft)
             if new is not None:
                 columns.extend(new)
+                self.over = True
                 return self
         watched, stop = len(history.edges), False
         while True:

@@ -114,7 +114,7 @@ class Pairwise:
 
     def apply(self, outputs: NDArray[Any], y: Labels, n_threads: int = 1) -> NDArray[Any]:
         """Margins (rows, classes - 1)."""
-        if outputs.dtype.char in "bd":
+        if outputs.dtype in (np.int8, np.float64):
             return pairwise_margins(outputs, y, n_threads)
         own = outputs[np.arange(len(y)), y][:, None]
         return own - np.where(self._below(y), outputs[:, :-1], outputs[:, 1:])

@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from tcboost import _core
+from tcboost import TCBoostClassifier, _core
 from tcboost.boosting import Run
 from tcboost.columns import LearnedCode, VectorCode
 from tcboost.correctors import BallCorrective, Budget, ball
@@ -83,6 +83,7 @@ def test_one_call_does_what_the_rounds_do(kind, costs, room, monkeypatch):
             assert getattr(one, name).tobytes() == getattr(other, name).tobytes()
         np.testing.assert_array_equal(one._H.matrix, other._H.matrix)
         assert (one.gap, one.theta, one.known) == (other.gap, other.theta, other.known)
+    assert at_once.over
     assert len(calls) == len(prices) - 1
     assert 1 <= len(at_once.columns) <= room
     for run in (at_once, in_rounds):
@@ -91,7 +92,16 @@ def test_one_call_does_what_the_rounds_do(kind, costs, room, monkeypatch):
     assert at_once.certificate == in_rounds.certificate
 
 
-@pytest.mark.parametrize("what", ["codes", "log-loss", "many rows", "a sample", "a budget"])
+def test_no_max_iter_is_too_large():
+    X, y = np.arange(40.0)[:, None], np.arange(40) // 20
+    small, large = (TCBoostClassifier(max_iter=k).fit(X, y) for k in (450, 10**20))
+    assert large.certificate_ == small.certificate_
+
+
+OTHERS = ["codes", "log-loss", "many rows", "a sample", "a budget", "both", "a pause"]
+
+
+@pytest.mark.parametrize("what", OTHERS)
 def test_other_drafts_are_made_in_rounds(what, monkeypatch):
     calls = counted(monkeypatch)
     rows, options = rows_of("groups"), {}
@@ -105,9 +115,9 @@ def test_other_drafts_are_made_in_rounds(what, monkeypatch):
     elif what == "a sample":
         monkeypatch.setattr(ball, "_MANY", 64)
         monkeypatch.setattr(ball, "_SAMPLE", 64)
-    else:
-        budget = Budget(5.0)
-    run = run_of(rows, budget, 1e-3, **options).boost(40, draft=0.3)
+    elif what in ("a budget", "both"):
+        budget = budget._replace(theta=5.0, price=budget.price if what == "both" else 0.0)
+    run = run_of(rows, budget, 1e-3, **options).boost(40, pause=what == "a pause", draft=0.3)
     assert run.columns
     assert not calls
 
@@ -116,17 +126,19 @@ WRONG = {
     "rows": {"y": np.zeros(3, dtype=np.int64)},
     "other classes": {"y": np.full(90, 3)},
     "differ in their rows": {"place": np.zeros(3, dtype=np.int64)},
-    "place": {"place": np.full(90, 90)},
+    "no such place": {"place": np.full(90, 90)},
     "candidate": {"taken": [10_000]},
     "columns x classes": {"W": np.zeros((1, 3))},
     "price": {"rule": (0.0, 0.1, 0.1, 1e-3, 0.3, 0.3, 2, 6, 9, 3)},
-    "tolerance": {"rule": (0.1, 0.1, 0.1, 0.0, 0.3, 0.3, 2, 6, 9, 3)},
-    "ridge": {"rule": (0.1, -0.1, 0.1, 1e-3, 0.3, 0.3, 2, 6, 9, 3)},
+    "a tolerance": {"rule": (0.1, 0.1, 0.1, 0.0, 0.3, 0.3, 2, 6, 9, 3)},
+    "ridges": {"rule": (0.1, -0.1, 0.1, 1e-3, 0.3, 0.3, 2, 6, 9, 3)},
+    "sweeps": {"rule": (0.1, 0.1, 0.1, 1e-3, 0.3, 0.3, -1, 6, 9, 3)},
     "start must": {"start": np.array([0, 60, 30, 90])},
 }
 OTHER_STUMPS = {
     "differ in their sizes": {4: np.zeros(2, dtype=np.int64)},
     "row of sums": {6: (0, 10_000)},
+    "such row of": {6: (0, 2**64 - 2**40)},
     "feature": {2: np.arange(5)},
     "ascend": {7: np.array([0, 2])},
 }

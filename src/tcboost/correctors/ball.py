@@ -258,11 +258,13 @@ class BallCorrective:
         26 ms on iris instead of 40.
         """
         oracle, b, H = self._oracle, self.budget, self._H.matrix
-        vectors = self._codes is None and self._loss.name == "cross-entropy" and b.price > 0
+        vectors = self._codes is None and self._loss.name == "cross-entropy"
         few = not self._sampled and self._F.size <= _FEW
-        if not (vectors and few and isinstance(oracle, StumpOracle)):
+        priced = b.price > 0 and b.theta == np.inf
+        if not (vectors and few and priced and isinstance(oracle, StumpOracle)):
             return None
         ends = self._tol, _SHARE, share, _SWEEPS, _DRAFT_SWEEPS
+        most = min(max_iter, len(oracle))  # there are no more: a number that C++ can hold
         found, signs, w, (self.gap, self._used, *self._sums) = draft_vectors(
             *(oracle.arrays, self._y, self._all_weight, self._place, self._start, self._weight),
             F=self._F,
@@ -270,7 +272,7 @@ class BallCorrective:
             H=H,
             W=self.w,
             told=(self.gap, self._used, *self._sums),
-            rule=(b.price, b.ridge, b.intercept, *ends, max_iter, _BATCH_OF_DRAFT),
+            rule=(b.price, b.ridge, b.intercept, *ends, most, _BATCH_OF_DRAFT),
             n_threads=self._n_threads,
         )
         for h in signs.reshape(-1, len(H)):
