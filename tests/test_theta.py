@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
-from scipy.special import softmax
+from scipy.optimize import minimize_scalar
+from scipy.special import log_softmax, softmax
 from sklearn.datasets import load_iris
 from sklearn.metrics import log_loss
 
@@ -39,6 +40,25 @@ def test_the_best_scale_undoes_a_wrong_one(factor):
     scale, loss = best_scale(F * factor, y, np.full(4000, 1 / 4000))
     assert scale * factor == pytest.approx(1.0, rel=0.1)
     assert loss == pytest.approx(log_loss(y, softmax(scale * factor * F, axis=1)), abs=3e-3)
+
+
+@pytest.mark.parametrize("factor", [1e-3, 0.3, 1.0, 40.0, -1.0])
+def test_the_best_scale_is_that_of_a_search(factor):
+    rng = np.random.default_rng(2)
+    y, weight = rng.integers(4, size=90), rng.uniform(0.5, 2.0, 90)
+    F = factor * (rng.normal(size=(90, 4)) + 2.0 * np.eye(4)[y])
+    weight /= weight.sum()
+    smooth = 1.0 / (1.0 / (weight @ weight) + 1.0)
+    target = (1.0 - smooth) * np.eye(4)[y] + smooth / 4.0
+
+    def value(log_a):
+        return -weight @ (target * log_softmax(np.exp(log_a) * F, axis=1)).sum(axis=1)
+
+    found = minimize_scalar(value, bounds=(-6, 3), method="bounded", options={"xatol": 1e-9})
+    scale, loss = best_scale(F, y, weight)
+    assert loss <= found.fun + 1e-12
+    assert loss == pytest.approx(value(np.log(scale)), rel=1e-12)
+    assert np.log(scale) == pytest.approx(found.x, abs=1e-5)
 
 
 def test_a_perfect_separation_does_not_make_it_sure():

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize_scalar
+from scipy.optimize import brentq
 
 from .boosting import Run, Task
 from .correctors import Budget, lengths
@@ -310,11 +310,15 @@ def best_scale(F: Vector, y: NDArray[np.intp], weight: Vector) -> tuple[float, f
     below = np.ascontiguousarray(F.T - top)  # a class a row: they are added up faster
     slope = float(weight @ (top - own)) + smooth * float(weight @ (own - F.mean(axis=1)))
 
-    def value(log_a: float) -> float:
-        a = math.exp(log_a)
-        return float(weight @ np.log(np.exp(a * below).sum(axis=0))) + a * slope
+    def rise(log_a: float) -> float:  # of a convex function
+        e = np.exp(math.exp(log_a) * below)
+        return float(weight @ ((e * below).sum(axis=0) / e.sum(axis=0))) + slope
 
-    found = minimize_scalar(
-        value, bounds=(-6.0, 3.0), method="bounded", options={"xatol": 1e-3}
-    )
-    return math.exp(found.x), float(found.fun)
+    low, high = -6.0, 3.0
+    if rise(low) > 0:
+        a = math.exp(low)
+    elif rise(high) <= 0:
+        a = math.exp(high)
+    else:
+        a = math.exp(brentq(rise, low, high, xtol=1e-6))
+    return a, float(weight @ np.log(np.exp(a * below).sum(axis=0))) + a * slope
