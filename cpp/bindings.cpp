@@ -214,32 +214,39 @@ nb::tuple weigh_and_sum(Margins z, Reals weight, bool cross_entropy, double leas
     return nb::make_tuple(sums, weights_found(dual));
 }
 
+// The feature of a stump, the last bin on its left, whether missing values go right; its sign.
+using SignedStump = std::tuple<std::size_t, std::int64_t, bool, int>;
+
 template <class Bin>
-nb::tuple multiply_and_sum(Changed E, Margins factors, std::size_t group, Code signs,
+nb::tuple multiply_and_sum(Changed E, double coefficient, Code code, SignedStump stump,
                            Reals weight, int bits, Bins<Bin> cells, Offsets y,
                            const GroupArrays& arrays, int n_threads) {
     const auto groups = checked_groups(cells.shape(1), arrays);
-    const std::size_t n = y.shape(0), n_classes = factors.shape(0) / 2;
-    const std::size_t stride = (n_classes + 3) / 4 * 4;
+    const std::size_t n = y.shape(0), n_classes = code.shape(0);
     if (n == 0 || cells.shape(0) != n || weight.shape(0) != n)
         throw std::invalid_argument("cells, y and weight differ in their rows, or have none");
-    if (group >= groups.n_groups ||
-        std::int64_t(signs.shape(0)) != groups.first[group + 1] - groups.first[group])
-        throw std::invalid_argument("signs must be those of the cells of a group");
-    if (n_classes < 3 || factors.shape(0) != 2 * n_classes || factors.shape(1) != stride)
-        throw std::invalid_argument("factors must be two rows a class, three classes or more");
-    if (E.ndim() != 2 || E.shape(0) != n || E.shape(1) != stride)
+    if (n_classes < 3) throw std::invalid_argument("code must have three classes or more");
+    if (E.ndim() != 2 || E.shape(0) != n || E.shape(1) != (n_classes + 3) / 4 * 4)
         throw std::invalid_argument("E must be rows x classes, in fours");
-    const tcboost::Factors<Bin> by{factors.data(), signs.data(), &cells(0, group), y.data(),
-                                   weight.data()};
+    const auto [feature, cut, missing_right, sign] = stump;
+    if (feature >= groups.n_features) throw std::invalid_argument("there is no such feature");
+    const auto n_cells = [&](std::size_t d) {
+        return std::size_t(groups.first[groups.group[d] + 1] - groups.first[groups.group[d]]);
+    };
+    const std::int32_t* bins = groups.place;
+    for (std::size_t d = 0; d < feature; ++d) bins += n_cells(d);
+    const tcboost::StumpSigns<Bin> signs(&cells(0, groups.group[feature]), bins, n_cells(feature),
+                                         cut, missing_right, std::int8_t(sign));
+    const tcboost::Step<Bin> step{coefficient, code.data(), signs};
     tcboost::Multiplied found;
     Sums sums = sums_of(cells, n, n_classes - 1, y, std::nullopt, groups,
                         [&](std::size_t, std::int64_t* out) {
-                            found = tcboost::multiply_and_sum(E.data(), by, bits, cells.data(),
-                                                              groups, n, n_classes, n_threads, out);
+                            found = tcboost::multiply_and_sum(
+                                E.data(), step, weight.data(), bits, cells.data(), y.data(), groups,
+                                n, n_classes, n_threads, out);
                         });
     if (!found.fits) throw std::invalid_argument("y must be below the number of classes");
-    return nb::make_tuple(sums, nb::make_tuple(found.total, found.largest, found.error));
+    return nb::make_tuple(sums, found.total, found.largest, found.error);
 }
 
 // Of each candidate its feature, its cut and where missing values go; and some, with their signs.
@@ -510,7 +517,7 @@ nb::tuple look_up_and_sum(Bins<Bin> cells, Offsets used, Margins table, Offsets 
                                          weight.data(), top, bits, tie, groups, n, width,
                                          n_threads, out);
     });
-    return nb::make_tuple(sums, nb::make_tuple(found.total, found.least, found.error));
+    return nb::make_tuple(sums, found.total, found.least, found.error);
 }
 
 // What `threadpoolctl` asks the kernel for, in a hundredth of the time: 3 of the 5 ms that it takes
@@ -556,9 +563,8 @@ NB_MODULE(_core, m) {
               "M"_a.noconvert().none(), "groups"_a.noconvert(), "n_threads"_a,
               "`prefix_sums` of the dual weights at margins z, and what `dual_integers` tells.");
         m.def("multiply_and_sum", &multiply_and_sum<Bin>, "E"_a.noconvert(),
-              "factors"_a.noconvert(), "group"_a, "signs"_a.noconvert(), "weight"_a.noconvert(),
-              "bits"_a, "cells"_a.noconvert(), "y"_a.noconvert(), "groups"_a.noconvert(),
-              "n_threads"_a,
+              "coefficient"_a, "code"_a.noconvert(), "stump"_a, "weight"_a.noconvert(), "bits"_a,
+              "cells"_a.noconvert(), "y"_a.noconvert(), "groups"_a.noconvert(), "n_threads"_a,
               "Multiply E, then `prefix_sums` of it; its sum, the largest, weight of wrong rows.");
         m.def("look_up_and_sum", &look_up_and_sum<Bin>, "cells"_a.noconvert(), "used"_a.noconvert(),
               "table"_a.noconvert(), "y"_a.noconvert(), "M"_a.noconvert(), "weight"_a.noconvert(),

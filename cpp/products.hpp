@@ -12,6 +12,7 @@
 
 #include "dense.hpp"
 #include "histogram.hpp"
+#include "stumps.hpp"
 
 namespace tcboost {
 
@@ -22,15 +23,34 @@ struct Multiplied {
     bool fits = true;        // every row has a class that there is
 };
 
-// What the margins of a round do to E = exp(-z): a row of E has a factor for each class, by its own
-// class and the sign of the hypothesis, which the cell of the row in one group tells.
+// A hypothesis with a code that a round adds to the margins.
 template <class Bin>
-struct Factors {
-    const double* table;  // row 2 c + (sign > 0), as wide as a row of E
-    const std::int8_t* signs;
-    const Bin* cells;
+struct Step {
+    double coefficient;
+    const std::int8_t* code;  // of each class
+    const StumpSigns<Bin>& stump;
+
+    // exp(-z) of its margins z, by the class of a row and what it says of the row: row
+    // 2 c + (sign > 0), as wide as a row of E.
+    std::vector<double> factors(std::size_t n_classes, std::size_t stride) const {
+        const double right = std::exp(-2.0 * coefficient), wrong = std::exp(2.0 * coefficient);
+        std::vector<double> table(2 * n_classes * stride, 1.0);
+        for (std::size_t own = 0; own < n_classes; ++own)
+            for (std::size_t k = 0; k < n_classes; ++k) {
+                if (code[k] == code[own]) continue;
+                table[(2 * own + (code[own] > 0)) * stride + k] = right;
+                table[(2 * own + (code[own] <= 0)) * stride + k] = wrong;
+            }
+        return table;
+    }
+};
+
+// Some rows: their classes and weights, and what the hypothesis says of them.
+struct SignedRows {
+    std::size_t n;
     const std::int64_t* y;
     const double* weight;
+    const std::int8_t* signs;
 };
 
 // Rows of E, `stride` apart, whose own class and padding are zero, are multiplied; V gets their
@@ -39,9 +59,9 @@ struct Factors {
 //
 // Written in packs of four: left to itself the compiler takes the numbers apart for what is asked of
 // them across a row, which takes three times as long.
-template <std::size_t Stride, class Bin>
-TCBOOST_WIDE Multiplied multiply_rows(double* E, const Factors<Bin>& by, std::size_t i,
-                                      std::size_t rows, std::size_t any_stride, double scale,
+template <std::size_t Stride>
+TCBOOST_WIDE Multiplied multiply_rows(double* E, const SignedRows& rows, const double* factors,
+                                      std::size_t any_stride, double scale,
                                       const std::int64_t* bounds, std::int64_t* V,
                                       std::int64_t* by_class) {
     using Integers = Pack<std::int64_t>;
@@ -52,11 +72,11 @@ TCBOOST_WIDE Multiplied multiply_rows(double* E, const Factors<Bin>& by, std::si
     Integers shifts_bits, largest{};
     fill(shifts, shift), fill(shifts_bits, shift_bits);
     Multiplied met;
-    for (std::size_t r = 0; r < rows; ++r) {
-        const auto own = static_cast<std::size_t>(by.y[i + r]);
-        const double* f = by.table + (2 * own + (by.signs[by.cells[i + r]] > 0)) * stride;
+    for (std::size_t r = 0; r < rows.n; ++r) {
+        const auto own = static_cast<std::size_t>(rows.y[r]);
+        const double* f = factors + (2 * own + (rows.signs[r] > 0)) * stride;
         const std::int64_t* bound = bounds + own * stride;
-        const double unit = by.weight[i + r] * scale;
+        const double unit = rows.weight[r] * scale;
         double* row = E + r * stride;
         std::int64_t *v = V + r * stride, *of_class = by_class + own * stride;
         Integers totals{}, above{};
@@ -83,7 +103,7 @@ TCBOOST_WIDE Multiplied multiply_rows(double* E, const Factors<Bin>& by, std::si
         met.total += total;
         // Without a branch, which would be guessed wrong as often as a row is.
         const std::int64_t wrong = (above[0] | above[2]) | (above[1] | above[3]);
-        met.error += by.weight[i + r] * static_cast<double>(-(wrong >> 63));
+        met.error += rows.weight[r] * static_cast<double>(-(wrong >> 63));
     }
     std::int64_t most = 0;
     for (std::size_t l = 0; l < 4; ++l) most = std::max<std::int64_t>(most, largest[l]);
@@ -95,11 +115,12 @@ TCBOOST_WIDE Multiplied multiply_rows(double* E, const Factors<Bin>& by, std::si
 // one: none of them may reach 2^51, nor their sum 2^60. A margin is zero up to rounding. Three
 // classes or more.
 template <class Bin>
-Multiplied multiply_and_sum(double* E, const Factors<Bin>& by, int bits, const Bin* cells,
-                            const Groups& groups, std::size_t n, std::size_t n_classes,
-                            int n_threads, std::int64_t* out) {
+Multiplied multiply_and_sum(double* E, const Step<Bin>& step, const double* weight, int bits,
+                            const Bin* cells, const std::int64_t* y, const Groups& groups,
+                            std::size_t n, std::size_t n_classes, int n_threads,
+                            std::int64_t* out) {
     const std::size_t tables = tables_for(groups, n, std::max(n_threads, 1));
-    Histogram<Bin> histogram(cells, by.y, nullptr, groups, n, n_classes, tables, tables);
+    Histogram<Bin> histogram(cells, y, nullptr, groups, n, n_classes, tables, tables);
     const std::size_t stride = histogram.stride(), few = histogram.few();
     const std::size_t chunks = (n + few - 1) / few;
     // Wrong is a class of larger score, or of the same score with a smaller index.
@@ -109,24 +130,28 @@ Multiplied multiply_and_sum(double* E, const Factors<Bin>& by, int bits, const B
             const double bound = c < own ? 1.0 - 1e-12 : 1.0 + 1e-12;
             std::memcpy(&bounds[own * stride + c], &bound, sizeof bound);
         }
-    const auto multiply = stride == 4   ? multiply_rows<4, Bin>
-                          : stride == 8 ? multiply_rows<8, Bin>
-                                        : multiply_rows<0, Bin>;
+    const auto multiply = stride == 4   ? multiply_rows<4>
+                          : stride == 8 ? multiply_rows<8>
+                                        : multiply_rows<0>;
+    const std::vector<double> factors = step.factors(n_classes, stride);
     const double scale = std::ldexp(1.0, bits);
     std::vector<Multiplied> met(chunks);
+    std::vector<std::int8_t> signs(tables * few);
     parallel_for(chunks, static_cast<int>(tables), [&](std::size_t c, std::size_t thread) {
-        const std::size_t i = c * few, rows = std::min(few, n - i);
+        const std::size_t i = c * few;
+        const SignedRows rows{std::min(few, n - i), y + i, weight + i, &signs[thread * few]};
         // Here, where there are threads, and not before.
         std::uint64_t all = 0;
-        for (std::size_t r = i; r < i + rows; ++r)
-            all = std::max(all, static_cast<std::uint64_t>(by.y[r]));
+        for (std::size_t r = 0; r < rows.n; ++r)
+            all = std::max(all, static_cast<std::uint64_t>(rows.y[r]));
         if (all >= n_classes) {
             met[c].fits = false;
             return;
         }
-        met[c] = multiply(E + i * stride, by, i, rows, stride, scale, bounds.data(),
+        step.stump.write(i, rows.n, &signs[thread * few]);
+        met[c] = multiply(E + i * stride, rows, factors.data(), stride, scale, bounds.data(),
                           histogram.room(thread), histogram.of_classes(thread));
-        histogram.add_room(i, rows, 0, groups.n_wanted, thread, thread);
+        histogram.add_room(i, rows.n, 0, groups.n_wanted, thread, thread);
     });
     histogram.prefix_sums(out);
     // The sums by class have the own class, too, which is left out.

@@ -63,21 +63,21 @@ def look_up_and_sum(
     tie: float,
     groups: GroupArrays,
     n_threads: int,
-) -> tuple[NDArray[np.int64], tuple[int, float, float]]:
+) -> tuple[NDArray[np.int64], int, float, float]:
     """`prefix_sums` of weights at codeword margins of sums of table rows; what was met."""
 
 def multiply_and_sum(
     E: NDArray[np.float64],
-    factors: NDArray[np.float64],
-    group: int,
-    signs: NDArray[np.int8],
+    coefficient: float,
+    code: NDArray[np.int8],
+    stump: tuple[int, int, bool, int],
     weight: NDArray[np.float64],
     bits: int,
     cells: NDArray[np.uint8] | NDArray[np.uint16] | NDArray[np.uint32],
     y: NDArray[np.int64],
     groups: GroupArrays,
     n_threads: int,
-) -> tuple[NDArray[np.int64], tuple[int, float, float]]:
+) -> tuple[NDArray[np.int64], int, float, float]:
     """Multiply E, then `prefix_sums` of it; its sum, the largest, weight of wrong rows."""
 
 def descend(

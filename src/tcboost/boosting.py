@@ -80,7 +80,7 @@ class Task(NamedTuple):
             if type(margin) is Pairwise and margin.width > 1 and n_margins >= WORTH:
                 few_cells = 32 * n_cells <= len(rows) * len(rows.groups.first)
                 if few_cells and rows.weight.max() <= EVEN * rows.weight.min():
-                    kept = Products(rows, oracle, margin.width + 1)
+                    kept = Products(rows, oracle, margin)
             enough = n_margins >= MANY and len(rows) >= ROWS_PER_CELL * n_cells
             if isinstance(margin, Codeword) and enough:
                 kept = LookedUp(rows, oracle, margin)

@@ -8,6 +8,7 @@ import tcboost
 from reference import kernels as ref
 from tcboost import _core, boosting
 from tcboost.correctors import products
+from tcboost.margins import Pairwise
 from tcboost.oracles import Column
 from tcboost.oracles.stump import StumpOracle
 from tcboost.rows.blocks import LocalRows
@@ -23,46 +24,46 @@ def test_kernel(dtype, n_classes, n):
     E = np.zeros((n, width))
     E[:, :n_classes] = np.exp(rng.integers(-2, 3, size=(n, n_classes)))
     E[np.arange(n), y] = 0.0
-    factors = np.ones((2 * n_classes, width))
-    factors[:, :n_classes] = np.exp(rng.integers(-1, 2, size=(2 * n_classes, n_classes)))
+    coefficient, code = 0.5, rng.choice(np.array([-1, 1], dtype=np.int8), size=n_classes)
     n_bins = [3, 5]
     cells = np.column_stack([rng.integers(b, size=n) for b in n_bins]).astype(dtype)
     cells = np.asfortranarray(cells)
     offset, place = np.cumsum([0, *n_bins]), np.array([0, 1, 2, 0, 1, 2, 3, 4], dtype=np.int32)
     arrays = offset, np.arange(2), place, offset, np.arange(2)
-    bits, group = 40, n_classes % 2
-    signs = rng.choice(np.array([-1, 1], dtype=np.int8), size=n_bins[group])
-    of_rows = signs[cells[:, group]]
-    expected, u, wrong = ref.multiplied(E, factors, of_rows, y, weight, bits)
+    bits, d, sign, missing_right = 40, n_classes % 2, (-1) ** n_classes, n_classes < 5
+    bins = cells[:, d]
+    signs = np.where((bins > 1) | ((bins == 0) & missing_right), sign, -sign)
+    step = coefficient, code, (d, 1, missing_right, sign)
+    expected, u, wrong = ref.multiplied(E, coefficient, code, signs, y, weight, bits)
     sums = _core.prefix_sums(cells, np.array(u, dtype=np.int64), y, None, arrays, 1)
     for n_threads in (1, 2, 3):
         moved = E.copy()
-        rule = factors, group, signs, weight, bits
-        got, told = _core.multiply_and_sum(moved, *rule, cells, y, arrays, n_threads)
+        rule = *step, weight, bits, cells, y, arrays, n_threads
+        got, *told = _core.multiply_and_sum(moved, *rule)
         assert_array_equal(moved, expected)
         assert_array_equal(got, sums)
-        assert told[:2] == (sum(map(sum, u)), expected.max())
+        assert told[:2] == [sum(map(sum, u)), expected.max()]
         assert told[2] == pytest.approx(wrong, rel=1e-13)
 
 
 def test_kernel_refuses_what_does_not_fit():
-    y, weight, signs = np.zeros(4, dtype=np.int64), np.ones(4), np.ones(1, dtype=np.int8)
+    y, weight, code = np.zeros(4, dtype=np.int64), np.ones(4), np.ones(3, dtype=np.int8)
     cells, one = np.zeros((4, 1), dtype=np.uint8, order="F"), np.array([0, 1])
     arrays = one, np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int32), one, one[:1]
-    E, factors = np.tile([0.0, 1.0, 1.0, 0.0], (4, 1)), np.ones((6, 4))
+    E = np.tile([0.0, 1.0, 1.0, 0.0], (4, 1))
 
-    def call(E=E, factors=factors, group=0, signs=signs, weight=weight, y=y):
-        return _core.multiply_and_sum(E, factors, group, signs, weight, 3, cells, y, arrays, 1)
+    def call(E=E, code=code, feature=0, weight=weight, y=y):
+        step = 0.0, code, (feature, 0, True, 1)
+        return _core.multiply_and_sum(E, *step, weight, 3, cells, y, arrays, 1)[1:]
 
-    assert call()[1] == (4 * 2 * 8, 1.0, 0.0)
+    assert call() == (4 * 2 * 8, 1.0, 0.0)
     for wrong in ({"weight": weight[:3]}, {"y": y[:3]}):
         with pytest.raises(ValueError, match="rows"):
             call(**wrong)
-    for wrong in ({"group": 1}, {"signs": signs[:0]}):
-        with pytest.raises(ValueError, match="cells of a group"):
-            call(**wrong)
-    for wrong in ({"E": E[:, :3].copy()}, {"factors": factors[:5]}, {"y": y + 3}):
-        with pytest.raises(ValueError, match=r"E must|factors|y must"):
+    with pytest.raises(ValueError, match="no such feature"):
+        call(feature=1)
+    for wrong in ({"E": E[:, :3].copy()}, {"code": code[:2]}, {"y": y + 3}):
+        with pytest.raises(ValueError, match=r"E must|code must|y must"):
             call(**wrong)
 
 
@@ -121,7 +122,7 @@ def test_products_give_the_margins_back():
     X, y, _ = data(4, 50)
     rows = LocalRows(X, y, np.ones(len(y)), None, 1)
     oracle = StumpOracle(rows)
-    kept = products.Products(rows, oracle, 4)
+    kept = products.Products(rows, oracle, Pairwise(4))
     code, stump = np.array([1, -1, 1, -1], dtype=np.int8), oracle.stump(len(oracle) // 2, -1)
     assert kept.move(0.25, Column((stump,), code))
     signs = stump.predict(rows.X)[:, None]

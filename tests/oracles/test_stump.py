@@ -257,9 +257,7 @@ def test_every_candidate_says_on_raw_values_what_its_row_says(missing, max_bins)
             (found,) = oracle.predictions([Column((stump,))])
             assert h.dtype == found.dtype
             np.testing.assert_array_equal(found[:, 0], h)
-            group, by_cell = oracle.cell_signs(stump)
-            np.testing.assert_array_equal(by_cell[rows.blocks[0].cells[:, group]], h)
-            assert h.dtype == by_cell.dtype == np.int8
+            assert h.dtype == np.int8
             assert set(h.tolist()) <= {-1, 1}
             assert [kernels.edge(h, v) for v in V.T] == (sign * table[j]).tolist()
         seen.add((stump.feature, stump.threshold, stump.missing_right))

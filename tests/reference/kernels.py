@@ -296,16 +296,16 @@ def looked_up(cells, used, first, table, M, y):
 
 
 def multiplied(
-    E: Array, factors: Array, signs: Ints, y: Ints, weight: Array, bits: int
+    E: Array, coefficient: float, code: Ints, signs: Ints, y: Ints, weight: Array, bits: int
 ) -> tuple[Array, list[list[int]], float]:
-    """Weights times factors, in integers without the own class; the weight of wrong rows."""
+    """``exp(-z)`` after a round, in integers without the own class; the wrong rows."""
     E, u, wrong = E.copy(), [], 0.0
-    n_classes = len(factors) // 2
+    n_classes = len(code)
     for i, own in enumerate(y.tolist()):
         u.append([])
         is_wrong = False
         for c in range(n_classes):
-            E[i, c] *= factors[2 * own + (signs[i] > 0), c]
+            E[i, c] *= math.exp(-coefficient * int(signs[i]) * (int(code[own]) - int(code[c])))
             if c != own:
                 u[i].append(round(Fraction(weight[i] * 2.0**bits * E[i, c])))
                 is_wrong |= E[i, c] > (1 - 1e-12 if c < own else 1 + 1e-12)

@@ -61,8 +61,7 @@ class LookedUp:
         while total < _FINE:
             top, bits = -self._least, 60 - exponent(self._sum)
             parts: Any = rows.map(partial(looked_up, top=top, bits=bits), self._weight, rows.y)
-            tables, found = zip(*parts, strict=True)
-            totals, least, errors = zip(*found, strict=True)
+            tables, totals, least, errors = zip(*parts, strict=True)
             total, self._least = sum(totals), min(least)
             # Every weight was rounded by one half at the most.
             rounded = math.ldexp(total + len(rows) * M.shape[1] / 2, -bits)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..losses import DualWeights
-from ..margins import other_classes
+from ..margins import Pairwise, other_classes
 from ..oracles import Column
 from ..oracles.stump import CONSTANT, StumpOracle
 from ..rows.blocks import Block, LocalRows
@@ -35,8 +35,8 @@ class Products:
     Three classes or more.
     """
 
-    def __init__(self, rows: LocalRows, oracle: StumpOracle, n_classes: int) -> None:
-        n, y = len(rows), rows.y
+    def __init__(self, rows: LocalRows, oracle: StumpOracle, margin: Pairwise) -> None:
+        n, y, n_classes = len(rows), rows.y, margin.n_outputs
         width = -(-n_classes // 4) * 4
         # From the start of a cache line on, and in whole lines where a row is as long.
         room = np.zeros(n * width + 8)
@@ -44,52 +44,48 @@ class Products:
         self.E: Vector = room[start : start + n * width].reshape(n, width)
         self.E[:, :n_classes] = 1.0
         self.E[np.arange(n), y] = 0.0  # a class has no margin to itself
-        self._rows, self._oracle = rows, oracle
-        self._weight = rows.weight / (n_classes - 1)
+        self._rows, self._oracle, self._margin = rows, oracle, margin
+        self._weight = rows.weight / margin.width
         self._heaviest = float(self._weight.max())
-        self._factors = np.ones((2 * n_classes, width))
-        self._signs = oracle.cell_signs(CONSTANT)  # rows look theirs up
+        # What E is to be multiplied by: a coefficient, and the column that it is of.
+        self._nothing = 0.0, Column((CONSTANT,), np.ones(n_classes, dtype=np.int8))
+        self._step = self._nothing
         self._used, self._most, self._sum = 0.0, 1.0, 1.0  # |z|, E and sums at the most
         self.seen: Seen
 
     def move(self, coefficient: float, column: Column) -> bool:
         """Add a hypothesis with a code, the next time; False if that might lead too far."""
-        step, code = 2.0 * coefficient, column.code
-        assert code is not None
-        if self._used + step > _FAR:
+        farther = 2.0 * coefficient
+        if self._used + farther > _FAR:
             return False
-        self._used += step
-        self._most, self._sum = self._most * math.exp(step), self._sum * math.exp(step)
-        apart: Vector = np.repeat(code[:, None].astype(float) - code, 2, axis=0)
-        apart[::2] *= -1.0  # where the hypothesis says -1
-        self._factors[:, : len(code)] = np.exp(-coefficient * apart)
-        (stump,) = column.hypotheses
-        self._signs = self._oracle.cell_signs(stump)
+        self._used += farther
+        self._most *= math.exp(farther)
+        self._sum *= math.exp(farther)
+        self._step = coefficient, column
         return True
 
     def weigh(self) -> tuple[NDArray[np.int64], DualWeights]:
         """`Block.prefix_sums` of the dual weights, and what is to be said of them."""
-        rows = self._rows
+        rows, (coefficient, column) = self._rows, self._step
         largest = self._most * self._heaviest
         bits = min(60 - exponent(self._sum), 51 - exponent(largest))
-        kernel = partial(
-            Block.multiply_and_sum, factors=self._factors, signs=self._signs, bits=bits
-        )
+        (stump,), code = column.hypotheses, np.ascontiguousarray(column.code)
+        step = coefficient, code, self._oracle.signed(stump)
+        kernel = partial(Block.multiply_and_sum, step=step, bits=bits)
         parts: Any = rows.map(kernel, self.E, self._weight, rows.y)
-        tables, found = zip(*parts, strict=True)
-        totals, most, errors = zip(*found, strict=True)
-        self._factors[:] = 1.0
+        self._step = self._nothing
+        tables, totals, most, errors = zip(*parts, strict=True)
         total, self._most = sum(totals), max(most)
         self._sum = math.ldexp(total, -bits)
         least = -math.log(self._most)
         # The weights had been divided by the margins of a row.
-        self.seen = Seen(least, sum(errors) * (self._factors.shape[0] // 2 - 1))
+        self.seen = Seen(least, sum(errors) * self._margin.width)
         return reduce(add, tables), DualWeights(None, total, math.log(self._sum), least=least)
 
     def margins(self) -> Vector:
         """The margins z."""
-        y, (group, signs) = self._rows.y, self._signs
-        cells = np.concatenate([b.cells[:, group] for b in self._rows.blocks])
-        E = self.E * self._factors[2 * y + (signs[cells] > 0)]
-        others = other_classes(len(self._factors) // 2)
-        return -np.log(np.take_along_axis(E, others[y], axis=1))
+        rows, margin, (coefficient, column) = self._rows, self._margin, self._step
+        E = np.take_along_axis(self.E, other_classes(margin.n_outputs)[rows.y], axis=1)
+        (signs,) = self._oracle.predictions([column])
+        rho = margin.apply(column.coded(signs), rows.y, rows.n_threads)
+        return coefficient * rho - np.log(E)

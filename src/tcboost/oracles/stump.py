@@ -190,15 +190,11 @@ class StumpOracle:
         ends = [0, *accumulate(len(c.hypotheses) for c in columns)]
         return [H[:, i:j] for i, j in pairwise(ends)]
 
-    def cell_signs(self, stump: Any) -> tuple[int, NDArray[np.int8]]:
-        """The group of the feature of a stump, and what that says in each cell of the group."""
-        groups, j = self._rows.groups, stump.candidate
-        d = self._feature.item(j)
-        bins = groups.bins(d)
-        right = bins > self._cut[j]
-        if self._missing_right[j]:
-            right |= bins == MISSING
-        return groups.group.item(d), stump.sign * (2 * right.view(np.int8) - np.int8(1))
+    def signed(self, stump: Any) -> tuple[int, int, bool, int]:
+        """For a kernel: its feature, last bin on the left, side of missing values, and sign."""
+        j = stump.candidate
+        candidate = self._feature.item(j), self._cut.item(j), self._missing_right.item(j)
+        return *candidate, stump.sign
 
     def margins(self, columns: Sequence[Column], v: Vector) -> tuple[Vector, float, float]:
         """Pairwise margins of ``sum_j h_j(x) v_j``; the least, and the weight of wrong rows."""

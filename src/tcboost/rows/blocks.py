@@ -78,13 +78,12 @@ class Block(NamedTuple):
         E: Vector,
         weight: Vector,
         y: NDArray[np.intp],
-        factors: Vector,
-        signs: tuple[int, NDArray[np.int8]],
+        step: tuple[float, NDArray[np.int8], tuple[int, int, bool, int]],
         bits: int,
-    ) -> tuple[NDArray[np.int64], tuple[int, float, float]]:
+    ) -> tuple[NDArray[np.int64], int, float, float]:
         """The same of weights that are kept as products (``cpp/products.hpp``)."""
-        rule, arrays = (factors, *signs, weight, bits), self.groups.arrays()
-        return multiply_and_sum(E, *rule, self.cells, y, arrays, self.n_threads)
+        arrays = self.cells, y, self.groups.arrays()
+        return multiply_and_sum(E, *step, weight, bits, *arrays, self.n_threads)
 
     def look_up_and_sum(
         self,
@@ -96,7 +95,7 @@ class Block(NamedTuple):
         top: float,
         bits: int,
         tie: float,
-    ) -> tuple[NDArray[np.int64], tuple[int, float, float]]:
+    ) -> tuple[NDArray[np.int64], int, float, float]:
         """The same of weights at margins that are looked up (``cpp/looked_up.hpp``)."""
         rule, arrays = (used, table, y, M, weight, top, bits, tie), self.groups.arrays()
         return look_up_and_sum(self.cells, *rule, arrays, self.n_threads)
