@@ -1,4 +1,4 @@
-// What both files that know Python need: `bindings.cpp` and `master_bindings.cpp`.
+// What all files that know Python need, the bindings.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -50,4 +50,8 @@ inline nb::object as_array(std::shared_ptr<const std::vector<double>> values) {
                                                                       owner));
 }
 
+// The parts of the module, each in a file of its own.
+void bind_rows(nb::module_& m);
+void bind_stumps(nb::module_& m);
+void bind_descent(nb::module_& m);
 void bind_masters(nb::module_& m);
