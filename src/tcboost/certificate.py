@@ -74,7 +74,7 @@ class Certifier:
 
     def dual(self, theta: float) -> float:
         """The best bound for a budget."""
-        edges, offsets = np.array(self._edges), np.array(self._offsets)
+        edges, offsets = np.frombuffer(self._edges), np.frombuffer(self._offsets)
         return float(np.max(offsets - (theta * edges if theta > 0 else 0.0)))
 
 

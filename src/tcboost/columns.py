@@ -94,8 +94,10 @@ class _Coded:
 
     def edges(self, prices: Prices, columns: list[Column]) -> Vector:
         """Edges of earlier columns."""
-        # Of pairwise margins their sum is more than 64 bits hold.
-        return prices.edges(columns).sum(axis=1, dtype=float)
+        parts = prices.edges(columns)
+        if parts.shape[1] == 1:
+            return parts[:, 0].astype(float)
+        return parts.sum(axis=1, dtype=float)  # of pairwise margins more than 64 bits hold
 
 
 class FixedCode(_Coded):
