@@ -200,32 +200,38 @@ class RandomCode(_Coded):
         return priced
 
     def _drawn(self, prices: Prices, wanted: Wanted) -> Priced:
-        best = self._best(prices, wanted.floor)
-        if best is not None and not best.columns:
-            return best  # no code at all is above the floor
-        bounds = best.bounds if best else np.array([np.inf])
-        for _ in range(_MAX_DRAWS if best else _MAX_FITS):
+        bound = self._bound(prices)
+        bounds = np.array([bound])
+        if self._learned and bound <= wanted.floor:  # no code at all is above it
+            return Priced((), bound, bounds)
+        for _ in range(_MAX_DRAWS if self._learned else _MAX_FITS):
             code = self._draw()
             ((h, edge),) = prices.best(code[:, None])
             if edge > wanted.floor:
                 return Priced((Column((h,), code),), edge, bounds)
-        return best or Priced((), edge, bounds)
+        return self._best(prices, wanted) if self._learned else Priced((), edge, bounds)
 
     def _draw(self) -> NDArray[np.int8]:
         if self._codes is None:
             return draw_code(self._n_classes, self._rng)
         return self._codes[:, self._rng.randint(self._codes.shape[1])]
 
-    def _best(self, prices: Prices, floor: float) -> Priced | None:
-        """The best hypothesis with the best code that may be drawn, where that can be told."""
+    def _bound(self, prices: Prices) -> float:
+        """The largest edge of all codes that may be drawn, where that can be told."""
         if self._learned is None:
-            return None
+            return np.inf
         if self._codes is None:
-            return self._learned.choose(prices, Wanted(floor))
+            return prices.largest()
+        return max(edge for _, edge in prices.best(self._codes))
+
+    def _best(self, prices: Prices, wanted: Wanted) -> Priced:
+        """What has that edge."""
+        if self._codes is None:
+            assert self._learned
+            return self._learned.choose(prices, Wanted(wanted.floor))
         found = zip(prices.best(self._codes), self._codes.T, strict=True)
         (h, edge), code = max(found, key=lambda one: one[0][1])
-        columns = (Column((h,), code),) if edge > floor else ()
-        return Priced(columns, edge, np.array([edge]))
+        return Priced((Column((h,), code),), edge, np.array([edge]))
 
     def measure(self, A: Vector) -> Vector:
         """The edge with the best code that may be drawn."""

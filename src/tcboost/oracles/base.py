@@ -79,6 +79,10 @@ class Prices:
         """The best h and code in {-1, +1}^C together, and their edge."""
         raise NotImplementedError
 
+    def largest(self) -> float:
+        """That edge alone."""
+        raise NotImplementedError
+
     def vector(
         self, taken: Sequence[Column], limit: int
     ) -> tuple[Vector, list[tuple[float, int]]]:

@@ -279,6 +279,11 @@ class StumpPrices(Prices):
         code = np.where(self._A[j] >= 0, 1, -1).astype(np.int8)
         return self._oracle.stump(j, 1), code, float(edge)
 
+    def largest(self) -> float:
+        """The edge of both: no stump with any code has a larger one."""
+        ((_, edge),) = largest(self._A, None)
+        return float(edge)
+
     def vector(
         self, taken: Sequence[Column], limit: int
     ) -> tuple[Vector, list[tuple[float, int]]]:
