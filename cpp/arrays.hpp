@@ -1,4 +1,4 @@
-// What all files that know Python need, the bindings.
+// What all files of bindings need; nothing else knows Python.
 #pragma once
 
 #include <nanobind/nanobind.h>

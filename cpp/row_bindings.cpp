@@ -15,7 +15,6 @@
 #include "looked_up.hpp"
 #include "products.hpp"
 #include "stumps.hpp"
-#include "tables.hpp"
 #include "weights.hpp"
 
 namespace {
