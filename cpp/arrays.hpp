@@ -51,6 +51,7 @@ inline nb::object as_array(std::shared_ptr<const std::vector<double>> values) {
 }
 
 // The parts of the module, each in a file of its own.
+void bind_features(nb::module_& m);
 void bind_rows(nb::module_& m);
 void bind_stumps(nb::module_& m);
 void bind_descent(nb::module_& m);

@@ -37,6 +37,7 @@ NB_MODULE(_core, m) {
     m.doc() = "Kernels of tcboost, stateless functions on arrays, and its restricted masters.";
     m.def("loaded_libraries", &loaded_libraries,
           "Paths of the shared libraries in this process; None where that cannot be told.");
+    bind_features(m);
     bind_rows(m);
     bind_stumps(m);
     bind_descent(m);

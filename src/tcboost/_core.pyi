@@ -28,6 +28,31 @@ StumpArrays = tuple[
     NDArray[np.int64],
 ]
 
+def hash_rows(X: NDArray[np.float64], n_threads: int) -> NDArray[np.uint64]:
+    """Two hashes of each row; all kinds of NaN are one, and so are the zeros."""
+
+def chosen_values(
+    X: NDArray[np.float64],
+    rows: NDArray[np.int64],
+    first: int,
+    out: NDArray[np.float64],
+    n_threads: int,
+) -> None:
+    """``X[rows, first:]`` into out, feature by feature, with one NaN and one zero."""
+
+def bins_of(cuts: NDArray[np.float64], x: NDArray[np.float64]) -> NDArray[Any]:
+    """1 + the number of cuts below each value, 0 for NaN, in the smallest type."""
+
+def join_cells(
+    cells: NDArray[np.uint8] | NDArray[np.uint16] | NDArray[np.int32],
+    n_cells: int,
+    bins: NDArray[np.uint8] | NDArray[np.uint16],
+    n_bins: int,
+    most: int,
+    n_threads: int,
+) -> tuple[NDArray[np.int32], NDArray[np.int64]] | None:
+    """Numbers of the pairs that occur, for each row, and the pairs as cell n_bins + bin."""
+
 def prefix_sums(
     cells: NDArray[np.uint8] | NDArray[np.uint16] | NDArray[np.uint32],
     u: NDArray[np.int64],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import struct
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -97,6 +98,31 @@ def longest(
         part = [(-1.0 if j in taken else lengths[j], j) for j in range(first, last)]
         found.append(max(part, key=lambda one: (one[0], -one[1])))
     return lengths, sorted(found, key=lambda one: (-one[0], one[1]))[:limit]
+
+
+def row_hash(row: Array, seed: int) -> int:
+    """Multiply and shift after every value; there is one NaN and one zero."""
+    h, whole = seed, 2**64
+    for x in row.tolist():
+        x = math.nan if x != x else x + 0.0
+        h ^= struct.unpack("<Q", struct.pack("<d", x))[0]
+        h = h * 0xFF51AFD7ED558CCD % whole
+        h ^= h >> 32
+        h = h * 0xC4CEB9FE1A85EC53 % whole
+        h ^= h >> 29
+    return h
+
+
+def bins_of(cuts: Array, x: Array) -> list[int]:
+    """1 + the number of cuts below each value; 0 for NaN."""
+    return [0 if v != v else 1 + sum(c < v for c in cuts.tolist()) for v in x.tolist()]
+
+
+def join_cells(cells: Ints, bins: Ints) -> tuple[list[int], list[tuple[int, int]]]:
+    """The number of each row's pair among those that occur, in order, and the pairs."""
+    rows = list(zip(cells.tolist(), bins.tolist(), strict=True))
+    pairs = sorted(set(rows))
+    return [pairs.index(row) for row in rows], pairs
 
 
 def ranks(x: Array) -> list[int]:

@@ -17,13 +17,14 @@ def column(*values):
 
 def fit(X, max_bins="auto", weight=None):
     weight = np.ones(len(X)) if weight is None else np.asarray(weight, dtype=float)
-    binning, bins = bin_features(X.T, weight, max_bins)
+    binning, bins = bin_features([np.ascontiguousarray(X.T)], weight, max_bins)
     np.testing.assert_array_equal(np.column_stack(bins), transform(binning, X))
     return binning
 
 
 def transform(binning, X):
-    return np.column_stack([bins_of(*pair) for pair in zip(binning.cuts, X.T, strict=True)])
+    columns = map(np.ascontiguousarray, X.T)
+    return np.column_stack([bins_of(*pair) for pair in zip(binning.cuts, columns, strict=True)])
 
 
 def assert_same_question(binning, X):

@@ -152,7 +152,7 @@ def test_blocks_do_not_matter(monkeypatch, size):
     V = np.random.default_rng(4).integers(-(2**50), 2**50, size=(53, 4))
     expected = whole.sum(Block.prefix_sums, V)
     np.testing.assert_array_equal(parts.sum(Block.prefix_sums, V), expected)
-    pairs = zip(whole.binning.cuts, whole.X.T, strict=True)
+    pairs = zip(whole.binning.cuts, map(np.ascontiguousarray, whole.X.T), strict=True)
     bins = np.column_stack([bins_of(*pair) for pair in pairs])
     assert expected.tolist() == ref.prefix_sums(bins, V, whole.groups.offset)
     # A map sees every row once, in order.
@@ -292,7 +292,8 @@ def test_many_rows_in_another_order():
 
 
 def test_equal_hashes_do_not_merge_rows(monkeypatch):
-    monkeypatch.setattr(blocks, "_hash", lambda bits, seed: np.zeros(len(bits), np.uint64))
+    none = lambda X, n_threads: np.zeros((2, len(X)), np.uint64)  # noqa: E731
+    monkeypatch.setattr(blocks, "hash_rows", none)
     X, y, weight = rows_with_everything()
     rows = local_rows(X, y, weight)
     assert len(rows) == 53
@@ -300,15 +301,24 @@ def test_equal_hashes_do_not_merge_rows(monkeypatch):
     np.testing.assert_array_equal(np.sort(rows.X[:, 0]), np.sort(X[:, 0]))
 
 
-def test_the_two_hashes_differ_and_see_every_column():
-    X = np.random.default_rng(0).normal(size=(20, 3)).view(np.uint64)
-    a, b = blocks._hash(X, 1), blocks._hash(X, 2)
-    assert len(set(a.tolist()) | set(b.tolist())) == 40
-    for d in range(3):
-        other = X.copy()
-        other[:, d] ^= np.uint64(1)
-        assert (blocks._hash(other, 1) != a).all()
-    assert (blocks._hash(X[:, [1, 0, 2]], 1) != a).all()
+@pytest.mark.parametrize("n_hashes", [1, 3, 2**64 - 1])
+def test_rows_are_in_the_order_of_their_hashes(monkeypatch, n_hashes):
+    hashed = blocks.hash_rows
+
+    def fewer(X, n_threads):
+        return hashed(X, n_threads) % np.uint64(n_hashes)
+
+    monkeypatch.setattr(blocks, "hash_rows", fewer)
+    rng = np.random.default_rng(8)
+    X, y = rng.integers(3, size=(300, 3)).astype(float), rng.integers(3, size=300)
+    weight = rng.integers(1, 4, size=300).astype(float)
+    first, second = fewer(X, 1).tolist()
+    order, starts = blocks._canonical_groups(X, y, weight, 2)
+    keys = list(zip(first, second, y.tolist(), weight.tolist(), range(300), strict=True))
+    assert order.tolist() == sorted(range(300), key=keys.__getitem__)
+    content = np.column_stack([X, y])[order]
+    new = (content[1:] != content[:-1]).any(axis=1)
+    assert starts.tolist() == [0, *(1 + np.flatnonzero(new)).tolist()]
 
 
 # ---------------------------------------------------------------- threads

@@ -21,8 +21,10 @@ class MergedRows:
     rounds had taken nine tenths of the time.
     """
 
-    def __init__(self, y: NDArray[np.intp], weight: Vector, n_classes: int) -> None:
-        self._y, self._weight = y, weight
+    def __init__(
+        self, y: NDArray[np.intp], weight: Vector, n_classes: int, n_threads: int = 1
+    ) -> None:
+        self._y, self._weight, self._n_threads = y, weight, n_threads
         self._row: NDArray[np.int32] | None = y.astype(np.int32)  # in which each row is
         self._class: NDArray[np.intp] = np.arange(n_classes)
 
@@ -45,8 +47,9 @@ class MergedRows:
         parent: NDArray[Any] | None = None
         side: NDArray[Any] = right
         if self._row is not None:
-            n = len(self._class)
-            joined = join_cells(self._row, n, right, 2, int(_PART * len(self._y)))
+            n, most = len(self._class), int(_PART * len(self._y))
+            sides = right.view(np.uint8)
+            joined = join_cells(self._row, n, sides, 2, most, self._n_threads)
             if joined is None:
                 parent, self._row, self._class = self._row, None, self._y
             else:

@@ -80,7 +80,7 @@ class TotallyCorrective:
         self._n_margins = self.z.size
         worth = _WORTH_MERGING if round_tol > 0 else _WORTH_A_TABLE
         if type(margin) is Pairwise and 2 <= width < 128 and self._n_margins >= worth:
-            self._merged = MergedRows(y, s, width + 1)
+            self._merged = MergedRows(y, s, width + 1, n_threads)
             s = self._merged.weight
         # Rounds that are solved in full keep the digits that are on record (results/).
         self._master = Master(s, loss, n_threads, width, in_octets=round_tol > 0)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from copy import copy
 from functools import cached_property, reduce
 from operator import add
@@ -18,7 +18,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .._core import look_up_and_sum, multiply_and_sum, prefix_sums, weigh_and_sum
+from .._core import (
+    chosen_values,
+    hash_rows,
+    look_up_and_sum,
+    multiply_and_sum,
+    prefix_sums,
+    weigh_and_sum,
+)
 from .binning import Binning, bin_features
 from .groups import Groups, group_features
 
@@ -27,7 +34,7 @@ Integers = NDArray[np.int64]
 
 _BLOCK = 1 << 20
 _GROUPED = 1 << 8  # fewer rows are counted sooner than their features are grouped
-_HASHED = 1 << 12  # rows hashed at a time: they stay in the cache, which is 4 times as fast
+_TOGETHER = 16  # features cut at a time: their values are a few lines of the cache in each row
 
 
 class Block(NamedTuple):
@@ -124,32 +131,41 @@ class LocalRows:
         size: float | None = None,
         chosen: NDArray[np.intp] | None = None,
     ) -> None:
+        self.n_threads = effective_n_jobs(n_jobs)
         if chosen is None:
-            order, starts = _canonical_groups(X, y, weight)
+            order, starts = _canonical_groups(X, y, weight, self.n_threads)
             chosen, weight = order[starts], np.add.reduceat(weight[order], starts)
             y = y[chosen]
         self._given, self._chosen, self.y = X, chosen, y
-        total = math.fsum(weight)
+        total = math.fsum(weight.tolist())
         self.weight: Vector = weight / total
         # How many rows these stand for: `size`, if weights are numbers of rows, and if nothing
         # is known as many as so even weights would take.
         even = 1.0 / float(self.weight @ self.weight)
         self.size: float = max(even, total if size is None else size)
-        self.n_threads = effective_n_jobs(n_jobs)
         self._settings = max_bins, n_jobs
         self._cut(max_bins)
 
     def _cut(self, max_bins: int | str | None) -> None:
-        features = (_one_nan(x[self._chosen]) for x in map(np.ascontiguousarray, self._given.T))
         self.binning: Binning
-        self.binning, bins = bin_features(features, self.weight, max_bins)
+        threads = self.n_threads
+        self.binning, bins = bin_features(self._features(), self.weight, max_bins, threads)
         apart = len(self) < _GROUPED
-        cells, self.groups = group_features(bins, self.binning.n_bins, apart)
+        cells, self.groups = group_features(bins, self.binning.n_bins, apart, threads)
         parts = [slice(i, i + _BLOCK) for i in range(0, len(cells), _BLOCK)]
         self.blocks = [
             Block(np.asfortranarray(cells[part]), part, self.groups, self.n_threads)
             for part in parts
         ]
+
+    def _features(self) -> Iterator[Vector]:
+        """Some features (features, rows) after the other, in the same room."""
+        n_features = self._given.shape[1]
+        room = np.empty((min(n_features, _TOGETHER), len(self)))
+        for d in range(0, n_features, _TOGETHER):
+            block = room[: n_features - d]
+            chosen_values(self._given, self._chosen, d, block, self.n_threads)
+            yield block
 
     def coarser(self, max_bins: int | None) -> LocalRows:
         """The same rows, in no more bins than that."""
@@ -217,37 +233,26 @@ def effective_n_jobs(n_jobs: int | None) -> int:
 
 
 def _canonical_groups(
-    X: Vector, y: NDArray[np.intp], weight: Vector
+    X: Vector, y: NDArray[np.intp], weight: Vector, n_threads: int
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """An order of the rows that depends on their content only, and where its groups start."""
-    hashes = np.empty((2, len(X)), dtype=np.uint64)
-    for i in range(0, len(X), _HASHED):
-        bits = _one_nan(X[i : i + _HASHED]).view(np.uint64)
-        for h, seed in zip(hashes, (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F), strict=True):
-            h[i : i + _HASHED] = _hash(bits, seed)
-    order = np.lexsort((weight, y, hashes[1], hashes[0]))
-    new = np.ones(len(X), dtype=bool)
-    keys = np.vstack([hashes, y.astype(np.uint64)])[:, order]
-    alike = 1 + np.flatnonzero((keys[:, 1:] == keys[:, :-1]).all(axis=0))
+    first, second = hash_rows(X, n_threads)
+    order = np.argsort(first)
+    ordered = first[order]
+    same = np.concatenate([[False], ordered[1:] == ordered[:-1]])
+    tied = same | np.append(same[1:], False)
+    rows = np.sort(order[tied])
+    keys = (key[rows] for key in (weight, y, second, first))
+    order[tied] = rows[np.lexsort(tuple(keys))]
     # The content decides, not the hash: a collision would cost order, never correctness.
+    alike = np.flatnonzero(same)
     for part in np.array_split(alike, 1 + len(alike) // _BLOCK):
-        this, last = (_one_nan(X[order[part - k]]).view(np.uint64) for k in (0, 1))
-        new[part] = (this != last).any(axis=1)
-    return order, np.flatnonzero(new)
+        this, last = order[part], order[part - 1]
+        bits, others = (_one_nan(X[rows]).view(np.uint64) for rows in (this, last))
+        same[part] = (bits == others).all(axis=1) & (y[this] == y[last])
+    return order, np.flatnonzero(~same)
 
 
 def _one_nan(X: Vector) -> Vector:
     """A copy with one kind of NaN and one of zero."""
     return np.where(np.isnan(X), np.nan, X + 0.0)
-
-
-def _hash(bits: NDArray[np.uint64], seed: int) -> NDArray[np.uint64]:
-    """A 64-bit hash of each row (multiply and shift, after every value)."""
-    h = np.full(len(bits), seed, dtype=np.uint64)
-    for column in np.ascontiguousarray(bits.T):
-        h ^= column
-        h *= np.uint64(0xFF51AFD7ED558CCD)
-        h ^= h >> np.uint64(32)
-        h *= np.uint64(0xC4CEB9FE1A85EC53)
-        h ^= h >> np.uint64(29)
-    return h

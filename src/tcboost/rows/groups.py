@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import _core
+
 if TYPE_CHECKING:
     from .._core import GroupArrays
 
@@ -48,7 +50,10 @@ class Groups:
 
 
 def group_features(
-    bins: Sequence[NDArray[Any]], n_bins: NDArray[np.int64], apart: bool = False
+    bins: Sequence[NDArray[Any]],
+    n_bins: NDArray[np.int64],
+    apart: bool = False,
+    n_threads: int = 1,
 ) -> tuple[NDArray[Any], Groups]:
     """The cells of all rows (rows, groups), by columns, and what they mean, from their bins.
 
@@ -63,7 +68,7 @@ def group_features(
     for d in np.argsort(n_bins, kind="stable").tolist():
         n, bin_of = int(n_bins[d]), bins[d]
         if members and not apart and n_cells[-1] * n <= _CELLS * _CELLS:
-            joined = join_cells(cells[-1], n_cells[-1], bin_of, n, _CELLS)
+            joined = join_cells(cells[-1], n_cells[-1], bin_of, n, _CELLS, n_threads)
             if joined is not None:
                 joint, cell, places[d] = joined
                 cells[-1], n_cells[-1] = joint.astype(np.uint8), len(cell)
@@ -86,17 +91,19 @@ def group_features(
 
 
 def join_cells(
-    cells: NDArray[Any], n_cells: int, bins: NDArray[Any], n_bins: int, most: int
+    cells: NDArray[Any],
+    n_cells: int,
+    bins: NDArray[Any],
+    n_bins: int,
+    most: int,
+    n_threads: int,
 ) -> tuple[NDArray[np.int32], NDArray[np.intp], NDArray[np.intp]] | None:
     """Number the pairs of a cell and a bin that occur: of each row, and the two of each pair.
 
     They are in order. None if there are more than `most`.
     """
-    joint = cells.astype(np.int32) * np.int32(n_bins) + bins
-    occurs = np.zeros(n_cells * n_bins, dtype=bool)
-    occurs[joint] = True
-    found = np.flatnonzero(occurs)
-    if len(found) > most:
+    joined = _core.join_cells(cells, n_cells, bins, n_bins, most, n_threads)
+    if joined is None:
         return None
-    number = np.cumsum(occurs, dtype=np.int32) - np.int32(1)
-    return number[joint], found // n_bins, found % n_bins
+    number, pairs = joined
+    return number, pairs // n_bins, pairs % n_bins
