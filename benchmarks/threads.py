@@ -87,14 +87,19 @@ def fit_in_turn(
     return times, [model for _, model in done]
 
 
-def whole_fits(coding: str, rounds: int, repeats: int, data: Data) -> dict[str, float]:
-    """Seconds with one thread and with two."""
+def whole_fits(
+    coding: str, rounds: int, repeats: int, data: Data
+) -> tuple[dict[str, float], list[AdaBoostECC]]:
+    """Seconds with one thread and with two, and all models."""
+    models = []
 
     def side(n_jobs: int, i: int) -> Callable[[], object]:
         model = AdaBoostECC(coding, rounds, max_bins=255, n_jobs=n_jobs, random_state=0)
+        models.append(model)
         return partial(model.fit, *permuted(i, *data))
 
-    return medians(in_turn({str(n): partial(side, n) for n in (1, 2)}, repeats))
+    times = in_turn({str(n): partial(side, n) for n in (1, 2)}, repeats)
+    return medians(times), models
 
 
 def main() -> None:
@@ -121,23 +126,28 @@ def main() -> None:
             took, models = fit_in_turn(coding, rounds, permuted(i, X, y))
             for side in SIDES:
                 times[side].append(took[side])
-            scores = {model.decision_function(X).tobytes() for model in models}
-            same &= len(scores) == 1
+            same &= alike(models, X)
         one, two, both = medians(times).values()
         cells = f"{one:.2f} | {two:.2f} | {one / two:.2f} | {both:.2f} | {2 * one / both:.2f}"
-        bits = "same" if same else "OTHERS"
-        print(f"| {coding} | {cells} | {bits} | {met(one / two, same)} |", flush=True)
+        print(f"| {coding} | {cells} | {judged(one / two, same)} |", flush=True)
     n, repeats = (2 * TURN, 1) if options.quick else (500, REPEATS)
     print(f"\nwhole fits of {n} rounds, in seconds, medians of {repeats}\n")
-    print("| codes | one thread | two | ratio | |")
-    print("|---|---:|---:|---:|---|")
+    print("| codes | one thread | two | ratio | bits | |")
+    print("|---|---:|---:|---:|---|---|")
     for coding in ("random", "learned"):
-        one, two = whole_fits(coding, n, repeats, (X, y)).values()
-        print(f"| {coding} | {one:.2f} | {two:.2f} | {one / two:.2f} | {met(one / two)} |")
+        seconds, models = whole_fits(coding, n, repeats, (X, y))
+        one, two = seconds.values()
+        cells = f"{one:.2f} | {two:.2f} | {one / two:.2f}"
+        print(f"| {coding} | {cells} | {judged(one / two, alike(models, X))} |", flush=True)
 
 
-def met(ratio: float, same: bool = True) -> str:
-    return "met" if same and ratio >= LIMIT else "not met"
+def alike(models: list[AdaBoostECC], X: NDArray[Any]) -> bool:
+    return len({model.decision_function(X).tobytes() for model in models}) == 1
+
+
+def judged(ratio: float, same: bool) -> str:
+    met = "met" if same and ratio >= LIMIT else "not met"
+    return f"{'same' if same else 'OTHERS'} | {met}"
 
 
 if __name__ == "__main__":

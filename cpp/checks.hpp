@@ -12,6 +12,7 @@
 #include "arrays.hpp"
 #include "histogram.hpp"
 
+using Features = nb::ndarray<const double, nb::ndim<2>, nb::device::cpu>;  // in any layout
 template <class Bin>
 using Bins = nb::ndarray<const Bin, nb::ndim<2>, nb::f_contig, nb::device::cpu>;
 using Weights = nb::ndarray<const std::int64_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;

@@ -14,22 +14,21 @@
 
 namespace {
 
-using Values = nb::ndarray<const double, nb::ndim<2>, nb::device::cpu>;
 template <class Number>
 using Numbers = nb::ndarray<const Number, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
-tcboost::Table table_of(Values X) {
+tcboost::Table table_of(const Features& X) {
     return {X.data(), X.shape(0), X.shape(1), X.stride(0), X.stride(1)};
 }
 
-auto hash_rows(Values X, int n_threads) {
+auto hash_rows(Features X, int n_threads) {
     const std::size_t n = X.shape(0);
     return filled<std::uint64_t>({2, n}, [&](std::uint64_t* out) {
         tcboost::hash_rows(table_of(X), n_threads, out, out + n);
     });
 }
 
-void chosen_values(Values X, Offsets rows, std::size_t first, Changed out, int n_threads) {
+void chosen_values(Features X, Offsets rows, std::size_t first, Changed out, int n_threads) {
     const std::size_t n = rows.size();
     if (out.ndim() != 2 || out.shape(1) != n)
         throw std::invalid_argument("out must be features x rows");
@@ -64,6 +63,8 @@ std::optional<std::pair<nb::object, nb::object>> join_cells(Numbers<Cell> cells,
                                                             int n_threads) {
     const std::size_t n = cells.size();
     if (bins.size() != n) throw std::invalid_argument("cells and bins differ in their rows");
+    if (n_cells > INT32_MAX || n_bins > INT32_MAX || n_cells * n_bins > INT32_MAX)
+        throw std::invalid_argument("there are too many pairs of a cell and a bin");
     tcboost::Joined joined;
     auto number = filled<std::int32_t>({n}, [&](std::int32_t* out) {
         joined = tcboost::join_cells(cells.data(), n_cells, bins.data(), n_bins, n, most, n_threads,
@@ -81,7 +82,8 @@ void bind_features(nb::module_& m) {
           "Two hashes of each row; all kinds of NaN are one, and so are the zeros.");
     m.def("chosen_values", &chosen_values, "X"_a.noconvert(), "rows"_a.noconvert(), "first"_a,
           "out"_a.noconvert(), "n_threads"_a,
-          "X[rows, first:] into out, feature by feature, with one NaN and one zero.");
+          "The features of rows from `first` on, as many as fit, into out, feature by feature; with "
+          "one NaN and one zero.");
     m.def("bins_of", &bins_of, "cuts"_a.noconvert(), "x"_a.noconvert(),
           "1 + the number of cuts below each value, 0 for NaN, in the smallest type.");
     const auto def = [&m](auto cell, auto bin) {
@@ -90,7 +92,7 @@ void bind_features(nb::module_& m) {
               "Numbers of the pairs that occur, in order, for each row, and the pairs as cell "
               "n_bins + bin; None if there are more than `most`.");
     };
+    // Those of groups, and of merged rows.
     def(std::uint8_t{}, std::uint8_t{}), def(std::uint8_t{}, std::uint16_t{});
-    def(std::uint16_t{}, std::uint8_t{}), def(std::uint16_t{}, std::uint16_t{});
     def(std::int32_t{}, std::uint8_t{});
 }

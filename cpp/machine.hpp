@@ -7,7 +7,7 @@
 // A function in two versions, one of them for processors with AVX2, chosen when the library is
 // loaded (by glibc, and not under a sanitizer). Products are never fused: the bits are the same.
 #if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__) && \
-    !defined(__SANITIZE_ADDRESS__)
+    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define TCBOOST_WIDE __attribute__((target_clones("avx2", "default")))
 #else
 #define TCBOOST_WIDE

@@ -112,8 +112,6 @@ nb::tuple stump_tables(const std::vector<std::int64_t>& feature,
                           as_array(std::move(held.cuts)), as_array(std::move(held.table)));
 }
 
-using Features = nb::ndarray<const double, nb::ndim<2>, nb::device::cpu>;
-
 nb::object stump_scores(Features X, Offsets feature, Offsets start, Reals cuts, Weights table,
                         double unit, std::size_t width, bool best, int n_threads) {
     const std::size_t n = X.shape(0), n_used = feature.shape(0);

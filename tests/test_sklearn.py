@@ -267,6 +267,18 @@ def test_memory_layout_and_precision_change_nothing(cls):
 
 
 @pytest.mark.parametrize("cls", ALL)
+def test_fields_of_records_are_features(cls):
+    X, y = IRIS
+    records = np.zeros(len(X), [("id", "i4"), ("x", "f8", 4)])
+    records["x"] = X
+    odd = records["x"]
+    assert not odd.flags.aligned
+    model, same = (small(cls).fit(data, y) for data in (odd, X))
+    for data in (odd, X):
+        assert_array_equal(model.decision_function(data), same.decision_function(X))
+
+
+@pytest.mark.parametrize("cls", ALL)
 def test_metadata_is_routed(cls):
     """The weights arrive: rows of weight zero, mislabelled, do no harm."""
     X = np.repeat(IRIS[0], 2, axis=0)

@@ -38,13 +38,13 @@ def chosen_values(
     out: NDArray[np.float64],
     n_threads: int,
 ) -> None:
-    """``X[rows, first:]`` into out, feature by feature, with one NaN and one zero."""
+    """The features of rows from `first` on, into out; with one NaN and one zero."""
 
 def bins_of(cuts: NDArray[np.float64], x: NDArray[np.float64]) -> NDArray[Any]:
     """1 + the number of cuts below each value, 0 for NaN, in the smallest type."""
 
 def join_cells(
-    cells: NDArray[np.uint8] | NDArray[np.uint16] | NDArray[np.int32],
+    cells: NDArray[np.uint8] | NDArray[np.int32],
     n_cells: int,
     bins: NDArray[np.uint8] | NDArray[np.uint16],
     n_bins: int,

@@ -184,6 +184,7 @@ class BoostingClassifier(CallbackSupportMixin, FittedClassifier):
                 self, X, y, dtype=np.float64, ensure_all_finite=False, ensure_min_samples=2
             )
             check_classification_targets(y)
+        X = np.require(X, requirements="A")  # fields of a record may lie anywhere
         self._check_values(X)
         if sample_weight is not None and not np.any(np.asarray(sample_weight)):
             raise ValueError("sample_weight is zero for every row")

@@ -220,6 +220,7 @@ class FittedClassifier(ClassifierMixin, BaseEstimator):
         if not self._as_in_fit(X):
             check_is_fitted(self)
             X = validate_data(self, X, dtype=np.float64, ensure_all_finite=False, reset=False)
+        X = np.require(X, requirements="A")  # fields of a record may lie anywhere
         self._check_values(X)
         return X
 

@@ -107,8 +107,10 @@ def again(cell, frame, data_dir):
         ours, theirs = (np.array(f[name], dtype=float) for f in (new, old))
         if "error" in name or name == "n_iter":
             np.testing.assert_array_equal(ours, theirs, err_msg=name)
-        else:  # another processor may round otherwise
-            np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-8, err_msg=name)
+        else:
+            # Another processor may round otherwise, and a master that is solved to a gap then
+            # ends elsewhere within it: r of class vectors by 2e-8, an AMD's to an Intel's.
+            np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-7, err_msg=name)
 
 
 @pytest.mark.parametrize("cell", QUICK, ids=lambda c: "-".join(map(str, vars(c).values())))

@@ -161,6 +161,19 @@ def test_blocks_do_not_matter(monkeypatch, size):
     np.testing.assert_array_equal(np.concatenate([v for _, v in seen]), V)
 
 
+@pytest.mark.parametrize("together", [1, 2, 5])
+def test_features_may_be_cut_some_at_a_time(monkeypatch, together):
+    X, y, weight = rows_with_everything()
+    X = np.column_stack([X, X[:, ::-1] ** 2])
+    whole = local_rows(X, y, weight)
+    monkeypatch.setattr(blocks, "_TOGETHER", together)
+    assert X.shape[1] > together
+    parts = local_rows(X, y, weight)
+    for a, b in zip(parts.binning.cuts, whole.binning.cuts, strict=True):
+        np.testing.assert_array_equal(a, b)
+    np.testing.assert_array_equal(parts.blocks[0].cells, whole.blocks[0].cells)
+
+
 def test_weights_of_any_layout_and_threads():
     X, y, weight = rows_with_everything()
     V = np.random.default_rng(4).integers(-9, 9, size=(53, 4))

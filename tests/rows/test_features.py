@@ -63,7 +63,7 @@ def test_the_two_hashes_differ_and_see_every_column():
 @pytest.mark.parametrize(("n", "n_threads"), [(0, 1), (1, 1), (40, 1), (9001, 1), (9001, 3)])
 def test_chosen_values(layout, n, n_threads):
     X = LAYOUTS[layout](values(50, 19))
-    rows = np.random.default_rng(1).integers(50, size=n)
+    rows = np.random.default_rng(1).integers(50, size=n, dtype=np.int64)
     for first, k in [(0, 19), (3, 1), (2, 17), (19, 0)]:
         out = np.full((k, n), 7.0)
         _core.chosen_values(X, rows, first, out, n_threads)
@@ -74,9 +74,15 @@ def test_chosen_values(layout, n, n_threads):
 
 def test_values_that_are_not_there_are_refused():
     X, out = np.zeros((5, 4)), np.zeros((3, 2))
-    for rows, first in [([0, 5], 0), ([-1, 0], 0), ([0, 1], 2), ([0, 1], 5), ([0], 0)]:
-        with pytest.raises(ValueError, match=r"there is no such|out must be"):
-            _core.chosen_values(X, np.array(rows), first, out, 1)
+    for rows, first, what in [
+        ([0, 5], 0, "row"),
+        ([-1, 0], 0, "row"),
+        ([0, 1], 2, "feature"),
+        ([0, 1], 5, "feature"),
+        ([0], 0, "out must be features x rows"),
+    ]:
+        with pytest.raises(ValueError, match=what):
+            _core.chosen_values(X, np.array(rows, dtype=np.int64), first, out, 1)
 
 
 @pytest.mark.parametrize("n_cuts", [0, 1, 2, 3, 4, 5, 7, 8, 30, 31, 32, 33, 254, 255, 700])
@@ -100,8 +106,7 @@ def test_bins_beyond_16_bits():
 
 
 # Those of groups, and of merged rows.
-TYPES = [(c, b) for c in (np.uint8, np.uint16) for b in (np.uint8, np.uint16)]
-TYPES += [(np.int32, np.uint8)]
+TYPES = [(np.uint8, np.uint8), (np.uint8, np.uint16), (np.int32, np.uint8)]
 
 
 @pytest.mark.parametrize(("cell", "bin_"), TYPES)
@@ -127,6 +132,8 @@ def test_pairs_that_there_cannot_be_are_refused():
             _core.join_cells(cells, n_cells, bins, n_bins, 99, 1)
     with pytest.raises(ValueError, match="there is no such cell or bin"):
         _core.join_cells(np.array([0, -1, 2], np.int32), 3, bins, 5, 99, 1)
+    with pytest.raises(ValueError, match="too many pairs"):
+        _core.join_cells(cells, 2**62, bins, 4, 99, 1)
     with pytest.raises(ValueError, match="differ in their rows"):
         _core.join_cells(cells, 3, bins[:2], 5, 99, 1)
 
@@ -139,8 +146,22 @@ def test_features_in_threads(monkeypatch, max_bins):
     expected, bins = bin_features([X], weight, max_bins)
     assert expected.exact == (max_bins == "auto")
     monkeypatch.setattr("tcboost.rows.binning._MANY", 1)
-    for blocks in ([X], [X[:1], X[1:30], X[30:]]):
-        found, others = bin_features(iter(blocks), weight, max_bins, 3)
+
+    def in_one_room(*parts):
+        room = np.empty((30, 500))
+        for part in parts:
+            room[: len(part)] = part
+            yield room[: len(part)]
+            room[:] = np.nan
+
+    def none(*args, **kwargs):
+        raise RuntimeError("can't start new thread")
+
+    for n_threads, start in [(1, None), (3, None), (3, none)]:
+        if start:
+            monkeypatch.setattr("threading.Thread.start", start)
+        blocks = in_one_room(X[:1], X[1:30], X[30:])
+        found, others = bin_features(blocks, weight, max_bins, n_threads)
         assert found.exact == expected.exact
         for a, b in zip(found.cuts + tuple(others), expected.cuts + tuple(bins), strict=True):
             np.testing.assert_array_equal(a, b)

@@ -31,6 +31,11 @@ def bins_of(kind, n=400, seed=0):
     return np.asfortranarray(bins.astype(np.min_scalar_type(int(bins.max()))))
 
 
+def by_feature(bins):
+    """In the smallest type for each, as they come from binning."""
+    return [column.astype(np.min_scalar_type(int(column.max()))) for column in bins.T]
+
+
 KINDS = {
     "one-hot": 3,
     "binary": None,
@@ -45,7 +50,7 @@ KINDS = {
 def test_cells_tell_every_bin(kind):
     bins = bins_of(kind)
     n_bins = bins.max(axis=0).astype(np.int64) + 1
-    cells, groups = group_features(bins.T, n_bins)
+    cells, groups = group_features(by_feature(bins), n_bins)
     assert cells.dtype == bins.dtype
     assert cells.flags.f_contiguous
     assert KINDS[kind] in (None, cells.shape[1])
@@ -66,7 +71,7 @@ def test_cells_tell_every_bin(kind):
 def test_sums_are_those_of_the_bins(kind, width, pairwise):
     bins = bins_of(kind, n=120)
     n_bins = bins.max(axis=0).astype(np.int64) + 1
-    cells, groups = group_features(bins.T, n_bins)
+    cells, groups = group_features(by_feature(bins), n_bins)
     rng = np.random.default_rng(1)
     u = rng.integers(2**50, size=(len(bins), width))
     y = rng.integers(width + 1, size=len(bins)) if pairwise else None
@@ -93,7 +98,7 @@ def test_sums_are_those_of_the_bins(kind, width, pairwise):
 
 def test_kernel_refuses_groups_that_do_not_fit():
     bins = bins_of("missing")
-    cells, groups = group_features(bins.T, bins.max(axis=0).astype(np.int64) + 1)
+    cells, groups = group_features(by_feature(bins), bins.max(axis=0).astype(np.int64) + 1)
     u = np.ones((len(bins), 2), dtype=np.int64)
     first, group, place, offset = groups.first, groups.group, groups.place, groups.offset
     every = np.arange(cells.shape[1])

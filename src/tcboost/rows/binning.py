@@ -49,11 +49,15 @@ def bin_features(
     else:
         limit = _MAX_RANKS if isinstance(max_bins, str) else int(max_bins)
     cut = partial(_cut_feature, weight=weight, limit=limit)
-    if n_threads > 1 and len(weight) >= _MANY:
-        with ThreadPoolExecutor(n_threads) as pool:
-            found = [one for block in blocks for one in pool.map(cut, block)]
-    else:
-        found = [one for block in blocks for one in map(cut, block)]
+    found: list[tuple[Vector, bool, NDArray[Any]]] = []
+    with ThreadPoolExecutor(n_threads) as pool:  # which starts a thread when it needs one
+        each: Any = pool.map if n_threads > 1 and len(weight) >= _MANY else map
+        for block in blocks:
+            try:
+                found += each(cut, block)
+            except RuntimeError:  # there are no threads to be had
+                each = map
+                found += each(cut, block)
     cuts, exact, bins = zip(*found, strict=True)
     return Binning(cuts, all(exact)), list(bins)
 

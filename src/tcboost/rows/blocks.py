@@ -34,7 +34,7 @@ Integers = NDArray[np.int64]
 
 _BLOCK = 1 << 20
 _GROUPED = 1 << 8  # fewer rows are counted sooner than their features are grouped
-_TOGETHER = 16  # features cut at a time: their values are a few lines of the cache in each row
+_TOGETHER = 8  # features cut at a time: in a row their values are a line of the cache
 
 
 class Block(NamedTuple):
@@ -116,8 +116,8 @@ class LocalRows:
     ordered, and however often all of them were repeated (to the last bit if the weights are
     integers, as they are without `sample_weight`).
 
-    Bins are all that stumps need. The features themselves are not copied: they stay where they
-    were given, and `X` gathers them for whoever asks. With `chosen`, y and weight are those of
+    Bins are all that stumps need. Of the features themselves no copy is kept: they stay where
+    they were given, and `X` gathers them for whoever asks. With `chosen`, y and weight are of
     these rows of X only, which are known to differ and to be in this order.
     """
 
