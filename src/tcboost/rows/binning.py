@@ -54,10 +54,10 @@ def bin_features(
         each: Any = pool.map if n_threads > 1 and len(weight) >= _MANY else map
         for block in blocks:
             try:
-                found += each(cut, block)
+                found += list(each(cut, block))
             except RuntimeError:  # there are no threads to be had
                 each = map
-                found += each(cut, block)
+                found += list(each(cut, block))
     cuts, exact, bins = zip(*found, strict=True)
     return Binning(cuts, all(exact)), list(bins)
 

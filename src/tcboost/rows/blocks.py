@@ -239,6 +239,7 @@ def _canonical_groups(
     first, second = hash_rows(X, n_threads)
     order = np.argsort(first)
     ordered = first[order]
+    # The rest decides among those that have the same one: mostly they are the same row.
     same = np.concatenate([[False], ordered[1:] == ordered[:-1]])
     tied = same | np.append(same[1:], False)
     rows = np.sort(order[tied])
