@@ -76,6 +76,6 @@ class LookedUp:
         rows, M, z = self._rows, self._M, np.zeros((len(self._rows), self._M.shape[1]))
         for block in rows.blocks:
             for g in self._used.tolist():
-                places = rows.groups.first[g] + block.cells[:, g]
+                places = rows.groups.first[g] + block.cells[:, g].astype(np.intp)
                 z[block.rows] += self._table[places, : M.shape[1]]
         return M[rows.y] * z
