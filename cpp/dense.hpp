@@ -176,6 +176,11 @@ TCBOOST_INLINE double inner(const double* a, const double* b, std::size_t n) {
     return ((s[0] + s[2]) + (s[1] + s[3])) + rest;
 }
 
+// The same for who is not wide himself: there packs are taken apart.
+TCBOOST_WIDE inline double inner(const Vector& a, const Vector& b) {
+    return inner(a.data(), b.data(), a.size());
+}
+
 // Sum of a_i (b_i - c)^2, in the same order.
 TCBOOST_WIDE inline double inner_squares(const double* a, const double* b, double c,
                                          std::size_t n) {
@@ -224,7 +229,7 @@ struct Parts {
 
     // Add up the products with the n numbers of a column from `first` on.
     template <class Column>
-    TCBOOST_WIDE void add(const Column& a, std::size_t first, std::size_t n,
+    TCBOOST_WIDEST void add(const Column& a, std::size_t first, std::size_t n,
                           std::int64_t* sums) const {
         std::int8_t room[kBlock + kSlack];
         std::size_t start = 0;
@@ -338,7 +343,7 @@ TCBOOST_INLINE double exp_of_negative(double x) {
 }
 
 // log sum exp(log_s - z), every s being that of `width` margins; turns z into u, its gradient.
-TCBOOST_WIDE inline double log_sum_exp(const double* log_s, std::size_t width, double* u,
+TCBOOST_WIDEST inline double log_sum_exp(const double* log_s, std::size_t width, double* u,
                                        std::size_t n) {
     double tops[4], top = -std::numeric_limits<double>::infinity();
     std::fill(tops, tops + 4, top);

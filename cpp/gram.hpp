@@ -247,7 +247,7 @@ class RoundedGram {
     }
 
     // Two columns with four others: the eight sums stay in registers.
-    TCBOOST_WIDE static void tile(const std::int16_t* a, const std::int16_t* b, std::size_t size,
+    TCBOOST_WIDEST static void tile(const std::int16_t* a, const std::int16_t* b, std::size_t size,
                                   double* H, std::size_t stride) {
         const std::int16_t *a1 = a + size, *b1 = b + size, *b2 = b1 + size, *b3 = b2 + size;
         std::int32_t s0 = 0, s1 = 0, s2 = 0, s3 = 0, t0 = 0, t1 = 0, t2 = 0, t3 = 0;

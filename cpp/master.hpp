@@ -30,13 +30,19 @@ struct SmoothLoss {
     bool centred;
 };
 
+constexpr std::size_t kFewMargins = 1 << 16;
+
 // log sum s exp(-z): problems (4) and (19) of the paper. Its weights u sum to one.
 inline SmoothLoss exponential_loss() {
     return {[](const Vector& s, std::size_t width) -> Expand {
-                Vector log_s(s);
-                for (double& value : log_s) value = std::log(value);
-                return [log_s, width](Vector& z, Vector&) {
-                    return log_sum_exp(log_s.data(), width, z.data(), z.size());
+                // Where they are few, one for each margin: without a loop over those of a row the
+                // exponentials take a fifth less.
+                const std::size_t times = s.size() * width <= kFewMargins ? width : 1;
+                Vector log_s;
+                log_s.reserve(s.size() * times);
+                for (double value : s) log_s.insert(log_s.end(), times, std::log(value));
+                return [log_s = std::move(log_s), each = width / times](Vector& z, Vector&) {
+                    return log_sum_exp(log_s.data(), each, z.data(), z.size());
                 };
             },
             true};
@@ -61,7 +67,7 @@ inline Along minimise_along(const Expand& expand, bool centred, const Vector& z,
     for (int i = 0; i < 100; ++i) {
         for (std::size_t k = 0; k < n; ++k) u[k] = z[k] + t * zd[k];
         loss = expand(u, h);
-        const double descent = inner(u.data(), zd.data(), n);
+        const double descent = inner(u, zd);
         const bool done = ((loose || t == 1.0) && std::fabs(descent) <= enough && loss <= most) ||
                           (t == t_max && descent >= 0);
         if (done || descent == 0.0) return {t, loss, true};
@@ -132,7 +138,9 @@ template <class Column>
 class Master {
    public:
     // A growing master is solved again and again: then a model that halves the gap is good
-    // enough, and z is not rebuilt every time. In octets columns are added up in another order.
+    // enough, and z is not rebuilt every time. In octets columns are added up in another order, and
+    // a growing master has models of rounded weights, too: as many steps, and fits up to the
+    // stage-wise loss take 0.80 to 0.97 of the time (benchmarks/corrective.py).
     Master(std::size_t n, Expand expand, bool centred, bool growing, bool in_octets)
         : in_octets_(in_octets && std::is_same_v<Column, Dense<std::int8_t>>),
           n_(n),
@@ -370,9 +378,11 @@ class Master {
         state.gap += state.r * std::max(0.0, theta - sum(state.w));
     }
 
+    bool by_octets() const { return in_octets_ && columns_.size() > kFewColumns; }
+
     std::shared_ptr<Vector> combine_columns(const Vector& w) const {
         auto z = rooms_.take(n_);
-        if (in_octets_ && columns_.size() > kFewColumns) {
+        if (by_octets()) {
             octets_.combine(w, *z);
             return z;
         }
@@ -420,9 +430,9 @@ class Master {
             for (double slope : state.g) steepest = std::max(steepest, std::fabs(slope));
             // float32 takes half the time; float64 when rounding is seen to matter, and where a
             // call back to Python takes longer anyway.
+            const double least = narrow_ ? std::max(ridge, kNarrowRidge) : ridge;
             model_.form(columns_, std::move(cols), state.h, state.g, centred_, narrow_,
-                        narrow_ ? std::max(ridge, kNarrowRidge) : ridge, steepest / theta,
-                        n_threads_);
+                        !growing_ || by_octets(), least, steepest / theta, n_threads_);
         } else {
             for (std::size_t j : missing)
                 model_.extend(columns_, j, growing_, n_threads_, *rooms_.take(n_));
@@ -444,7 +454,7 @@ class Master {
         const auto moved = combine_columns(d);  // zd, and then the new z
         Vector& zd = *moved;
         const double rounding = rounding_ * std::max(1.0, std::fabs(state.loss));
-        const double enough = std::max(kSlope * inner(state.u->data(), zd.data(), n_), rounding);
+        const double enough = std::max(kSlope * inner(*state.u, zd), rounding);
         auto u = rooms_.take(n_), h = std::make_shared<Vector>();
         const Along found = minimise_along(expand_, centred_, *state.z, zd, t_max, *u, *h, enough,
                                            state.loss + rounding, !growing_);

@@ -54,10 +54,12 @@ class Model {
 
     // H_jk = sum_i h_i (P_ij - c_j) (P_ik - c_k), with a proximal ridge for flat directions
     // (duplicated columns), which moves no optimum: relative to each column, since their scales
-    // may differ, and at least `scale`.
+    // may differ, and at least `scale`. In float64; or narrow, in float32; or with weights rounded to
+    // 15 bits, which takes half the time again. What extends a model is not rounded: should it not
+    // fit, the model is formed anew.
     void form(const std::vector<const Column*>& columns, std::vector<std::size_t> cols,
               std::shared_ptr<const Vector> at, const Vector& g, bool centred, bool narrow,
-              double ridge, double scale, int n_threads) {
+              bool rounded, double ridge, double scale, int n_threads) {
         cols_ = std::move(cols), first_size_ = size(), centred_ = centred, ridge_ = ridge;
         h_ = std::move(at);
         const Vector& h = *h_;
@@ -72,7 +74,7 @@ class Model {
         reserve(q, growing_ ? 2 * q : columns.size());
         bool formed = false;
         if constexpr (std::is_same_v<Column, Dense<std::int8_t>>)
-            formed = narrow && !growing_ &&
+            formed = narrow && rounded &&
                      rounded_.form(h, used.data(), q, centred, H_.data(), stride_, n_threads);
         if (!formed && narrow)
             Gram<float>(h.data(), h.size(), kLeast)
@@ -164,7 +166,7 @@ class Model {
     bool centred_ = false;
     double ridge_ = 0.0, scale_ = 0.0;
     Cholesky free_;
-    RoundedGram rounded_;  // of a master that does not grow
+    RoundedGram rounded_;
     bool growing_;
 };
 

@@ -108,7 +108,8 @@ class Octets {
     // z = sum_j w_j column_j
     void combine(const Vector& w, Vector& z) const {
         std::vector<const std::uint8_t*> cells;
-        Vector sums(octets_.size() * Octet::n_sums);
+        Vector& sums = sums_;
+        sums.resize(std::max(sums.size(), octets_.size() * Octet::n_sums));
         const double* of_octet = w.data();
         for (const Octet& octet : octets_) {
             const double* end = of_octet + octet.size();
@@ -123,6 +124,7 @@ class Octets {
 
    private:
     std::vector<Octet> octets_;
+    mutable Vector sums_;  // room that is kept: to clear it took a third of the time
 };
 
 }  // namespace tcboost
