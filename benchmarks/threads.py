@@ -1,7 +1,7 @@
 """Threads: a stage-wise fit on covertype with two threads against one.
 
-Claim: a whole fit, with all that comes before the first round, is at least 1.7 times as fast, and
-the model is the same to the last bit.
+Claim: a whole fit, with all that comes before the first round, is at least 1.7 times as fast,
+and the model is the same to the last bit.
 
 A virtual machine may have less than two cores to give: its processors may be halves of cores,
 of which others use the other halves, and two threads are then slow whatever they do. So two

@@ -55,8 +55,8 @@ class Model {
     // H_jk = sum_i h_i (P_ij - c_j) (P_ik - c_k), with a proximal ridge for flat directions
     // (duplicated columns), which moves no optimum: relative to each column, since their scales
     // may differ, and at least `scale`. In float64; or narrow, in float32; or with weights rounded to
-    // 15 bits, which takes half the time again. What extends a model is not rounded: should it not
-    // fit, the model is formed anew.
+    // 15 bits, which takes half the time again. Should what extends a model not fit, by rounding, it
+    // is formed anew.
     void form(const std::vector<const Column*>& columns, std::vector<std::size_t> cols,
               std::shared_ptr<const Vector> at, const Vector& g, bool centred, bool narrow,
               bool rounded, double ridge, double scale, int n_threads) {
@@ -94,7 +94,7 @@ class Model {
     }
 
     // One more column: a row of H; `weighted` is room for a column.
-    void extend(const std::vector<const Column*>& columns, std::size_t col, bool in_integers,
+    void extend(const std::vector<const Column*>& columns, std::size_t col, Digits digits,
                 int n_threads, Vector& weighted) {
         const std::size_t q = size(), n = h_->size();
         reserve(q + 1, 2 * q);
@@ -115,7 +115,7 @@ class Model {
         std::vector<const Column*> used(q + 1);
         for (std::size_t j = 0; j <= q; ++j) used[j] = columns[cols_[j]];
         double* row = H_.data() + q * stride_;
-        column_inners(used, weighted, in_integers, n_threads, row);
+        column_inners(used, weighted, digits, n_threads, row);
         for (std::size_t j = 0; j <= q; ++j)
             H_[j * stride_ + q] = row[j] = row[j] - centre_[j] * total;
         double& own = row[q];

