@@ -162,13 +162,14 @@ double minimise_along(Reals s, nb::object on_margins, bool centred, Reals z, Rea
 }
 
 nb::object solve_simplex_qp(nb::ndarray<const double, nb::ndim<2>, nb::c_contig> H, Reals g,
-                            double theta, Reals w) {
+                            double theta, Reals w, bool many) {
     const std::size_t q = g.shape(0);
     if (H.shape(0) != q || H.shape(1) != q || w.shape(0) != q)
         throw std::invalid_argument("H, g and w differ in their size");
     tcboost::Cholesky free(q);
+    const tcboost::Vector slopes = as_vector(g), start = as_vector(w);
     tcboost::Vector d;
-    if (!tcboost::solve_simplex_qp(H.data(), q, as_vector(g), theta, as_vector(w), free, d))
+    if (!tcboost::SimplexQp(H.data(), q, slopes, theta, start, free).solve(many, d))
         return nb::none();
     return as_array(std::move(d));
 }
@@ -210,6 +211,6 @@ void bind_masters(nb::module_& m) {
     cold(&solve_cold<std::int8_t>), cold(&solve_cold<std::int16_t>), cold(&solve_cold<double>);
     m.def("minimise_along", &minimise_along, "s"_a, "on_margins"_a.none(), "centred"_a, "z"_a,
           "zd"_a, "t_max"_a, "The t in (0, t_max] of least loss at z + t zd.");
-    m.def("solve_simplex_qp", &solve_simplex_qp, "H"_a, "g"_a, "theta"_a, "w"_a,
+    m.def("solve_simplex_qp", &solve_simplex_qp, "H"_a, "g"_a, "theta"_a, "w"_a, "many"_a,
           "The step of a Newton model; None if H is not positive definite.");
 }

@@ -127,8 +127,7 @@ class Model {
         const std::size_t q = size();
         Vector slopes(q), start(q), step;
         for (std::size_t j = 0; j < q; ++j) slopes[j] = g[cols_[j]], start[j] = w[cols_[j]];
-        if (!solve_simplex_qp(H_.data(), stride_, slopes, theta, start, free_, step,
-                              growing_ ? 1.0 : kTogether)) {
+        if (!SimplexQp(H_.data(), stride_, slopes, theta, start, free_).solve(!growing_, step)) {
             forget();
             return false;
         }
@@ -145,7 +144,6 @@ class Model {
    private:
     static constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
     static constexpr double kLeast = 1e-20;  // what has a lower h is lost in rounding
-    static constexpr double kTogether = 0.5;  // columns enter with the best at this share of it
 
     // Room for q columns, and for some of those that may follow.
     void reserve(std::size_t q, std::size_t most) {

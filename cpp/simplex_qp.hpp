@@ -5,146 +5,12 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
-#include <utility>
 #include <vector>
 
+#include "cholesky.hpp"
 #include "dense.hpp"
 
 namespace tcboost {
-
-// H_FF = L L^T for a list F of variables that grows and shrinks one at a time.
-class Cholesky {
-   public:
-    explicit Cholesky(std::size_t capacity = 0) { reserve(capacity); }
-
-    std::size_t size() const { return order_.size(); }
-    std::size_t operator[](std::size_t i) const { return order_[i]; }
-    const std::vector<std::size_t>& order() const { return order_; }
-
-    void clear() { order_.clear(), ones_.clear(); }
-
-    void reserve(std::size_t capacity) {
-        if (capacity <= capacity_) return;
-        Vector grown(capacity * capacity);
-        for (std::size_t i = 0; i < size(); ++i)
-            std::copy(row(i), row(i) + i + 1, grown.data() + i * capacity);
-        L_ = std::move(grown), capacity_ = capacity;
-    }
-
-    // Append variables of H, whose rows are `stride` apart; false if it is not positive definite.
-    //
-    // Eight at a time, which have most of the work in common and do not wait for each other: two
-    // thirds of the time. In pairs from an even place on, so that no sum changes.
-    bool append(const std::vector<std::size_t>& added, const double* H, std::size_t stride) {
-        constexpr std::size_t most = 8;
-        for (std::size_t done = 0, count; done < added.size(); done += count) {
-            const std::size_t n = size();
-            const std::size_t* ks = added.data() + done;
-            count = n % 2 == 0 ? std::min(most, added.size() - done) : 1;
-            double* rows[most];
-            for (std::size_t r = 0; r < count; ++r) {
-                rows[r] = row(n + r);
-                const double* h = H + ks[r] * stride;
-                for (std::size_t i = 0; i < n; ++i) rows[r][i] = h[order_[i]];
-                for (std::size_t i = 0; i < r; ++i) rows[r][n + i] = h[ks[i]];
-            }
-            forward(rows, count, 0, n);
-            for (std::size_t r = 0; r < count; ++r) {
-                forward(rows + r, 1, n, n + r);
-                const double rest = H[ks[r] * (stride + 1)] - squared(rows[r], n + r);
-                if (!(rest > 0)) return false;
-                rows[r][n + r] = std::sqrt(rest);
-                order_.push_back(ks[r]);
-                ones_.push_back(1.0);
-                forward(ones_.data(), n + r, n + r + 1);
-            }
-        }
-        return true;
-    }
-
-    // Delete the variable at `place`; rotations make the rows below triangular again. Four rows at
-    // a time, as each number waits for the one before it: of 150 rows two thirds of the time.
-    void remove(std::size_t place) {
-        order_.erase(order_.begin() + static_cast<std::ptrdiff_t>(place));
-        const std::size_t n = size();
-        turns_.resize(n);
-        for (std::size_t start = place; start < n; start += 4) {
-            const std::size_t count = std::min<std::size_t>(4, n - start);
-            double carried[4];
-            for (std::size_t r = 0; r < count; ++r) {
-                const double* from = row(start + r + 1);
-                std::copy(from, from + place, row(start + r));
-                carried[r] = from[place];
-            }
-            auto turn = [&](std::size_t r, std::size_t k) {
-                const auto [c, s] = turns_[k];
-                const double next = row(start + r + 1)[k + 1];
-                row(start + r)[k] = c * carried[r] + s * next;
-                carried[r] = c * next - s * carried[r];
-            };
-            if (count == 4)
-                for (std::size_t k = place; k < start; ++k)
-                    turn(0, k), turn(1, k), turn(2, k), turn(3, k);
-            for (std::size_t r = 0; r < count; ++r) {
-                const std::size_t i = start + r;
-                for (std::size_t k = count == 4 ? start : place; k < i; ++k) turn(r, k);
-                const double last = row(i + 1)[i + 1];
-                const double length = std::sqrt(carried[r] * carried[r] + last * last);
-                row(i)[i] = length;
-                turns_[i] = {carried[r] / length, last / length};
-            }
-        }
-        ones_.resize(n);
-        std::fill(ones_.begin() + static_cast<std::ptrdiff_t>(place), ones_.end(), 1.0);
-        forward(ones_.data(), place, n);
-    }
-
-    const Vector& ones() const { return ones_; }  // L^-1 1
-
-    template <class See>
-    void visit(See& see) {
-        see(capacity_, order_, L_, ones_);
-    }
-
-    void forward(double* x) const { forward(x, 0, size()); }
-
-    TCBOOST_WIDE void backward(double* x) const {  // x = L^-T x
-        for (std::size_t i = size(); i-- > 0;) {
-            x[i] /= row(i)[i];
-            add_multiple(-x[i], row(i), x, i);
-        }
-    }
-
-   private:
-    void forward(double* x, std::size_t begin, std::size_t end) const {
-        forward(&x, 1, begin, end);
-    }
-
-    // x = L^-1 x for each of some x, the entries from `begin` to `end`.
-    TCBOOST_WIDE void forward(double* const* xs, std::size_t count, std::size_t begin,
-                              std::size_t end) const {
-        // Two rows at a time wait less often for the number that was just written.
-        for (std::size_t i = begin; i < end; i += 2) {
-            const double *a = row(i), *b = row(i + 1);
-            for (std::size_t r = 0; r < count; ++r) {
-                double* x = xs[r];
-                const double first = (x[i] - inner(a, x, i)) / a[i];
-                if (i + 1 < end) x[i + 1] = (x[i + 1] - inner(b, x, i) - b[i] * first) / b[i + 1];
-                x[i] = first;
-            }
-        }
-    }
-
-    TCBOOST_WIDE static double squared(const double* l, std::size_t n) { return inner(l, l, n); }
-
-    double* row(std::size_t i) { return L_.data() + i * capacity_; }
-    const double* row(std::size_t i) const { return L_.data() + i * capacity_; }
-
-    std::size_t capacity_ = 0;
-    std::vector<std::size_t> order_;
-    std::vector<std::pair<double, double>> turns_;
-    Vector L_, ones_;
-};
 
 // y -= H x, over the listed rows of the symmetric H; four at a time, so that y is loaded less often.
 TCBOOST_WIDE inline void subtract_product(const double* H, std::size_t stride,
@@ -163,108 +29,198 @@ TCBOOST_WIDE inline void subtract_product(const double* H, std::size_t stride,
     for (; i < n; ++i) add_multiple(-x[i], H + rows[i] * stride, out, size);
 }
 
-// Minimise d.H.d / 2 - g.d over w + d >= 0, sum(w + d) <= theta; false if H is not positive
-// definite, as far as it was looked at. The rows of H are `stride` apart.
+// Minimise d.H.d / 2 - g.d over w + d >= 0, sum(w + d) <= theta, from a feasible w.
 //
-// A primal active-set method from the feasible point w; `free` is the factor of the variables
-// that were free last time, or empty. The budget's slack theta - sum v is one more variable
-// without a cost: while it is free, the multiplier of the budget is zero. All systems are solved
-// for increments, so that what is lost to an ill-conditioned H is relative to the step and not
-// to w. With the most violating variable enter those that violate by that `share` of it.
-inline bool solve_simplex_qp(const double* H, std::size_t stride, const Vector& g, double theta,
-                             const Vector& w, Cholesky& free, Vector& d,
-                             double share = 1.0) {
-    const std::size_t q = g.size();
-    Vector v = w, residual = g, x;  // residual = g - H d
-    d.assign(q, 0.0);
-    std::vector<char> is_free(q, 0);
-    free.reserve(q);
-    for (std::size_t i = free.size(); i-- > 0;) {
-        if (w[free[i]] > 0)
-            is_free[free[i]] = 1;
-        else
-            free.remove(i);
+// An active-set method: on the free variables a linear system, whose factor is kept in `free` from
+// one program to the next, and the others at zero. The budget's slack theta - sum v is one more
+// variable without a cost: while it is free, the multiplier of the budget is zero. All systems are
+// solved for increments, so that what is lost to an ill-conditioned H is relative to the step and
+// not to w.
+class SimplexQp {
+   public:
+    // The rows of H are `stride` apart.
+    SimplexQp(const double* H, std::size_t stride, const Vector& g, double theta, const Vector& w,
+              Cholesky& free)
+        : H_(H), stride_(stride), g_(g), theta_(theta), w_(w), free_(free) {
+        double steepest = 1e-300;
+        for (double slope : g) steepest = std::max(steepest, std::fabs(slope));
+        tolerance_ = 1e-13 * steepest;
     }
-    std::vector<std::size_t> entering;
-    for (std::size_t k = 0; k < q; ++k)
-        if (w[k] > 0 && !is_free[k]) entering.push_back(k), is_free[k] = 1;
-    if (!free.append(entering, H, stride)) return false;
-    const double total = sum(v);
-    bool slack_free = total < theta * (1 - 1e-14);
-    double slack = slack_free ? theta - total : 0.0, steepest = 1e-300;
-    for (double slope : g) steepest = std::max(steepest, std::fabs(slope));
-    const double tolerance = 1e-13 * steepest;
-    for (std::size_t iteration = 0; iteration < 20 * q + 20; ++iteration) {
-        const std::size_t n = free.size();
-        // The step to the minimiser over the free variables, with the budget's multiplier.
-        double multiplier = 0.0;
-        x.resize(n);
-        for (std::size_t i = 0; i < n; ++i) x[i] = residual[free[i]];
-        if (slack_free || n == 0) {
-            free.forward(x.data());
-            free.backward(x.data());
-        } else {
-            // The mean is taken out first: at an optimum all residuals of the support are equal.
-            const double mean = sum(x) / static_cast<double>(n);
-            for (double& value : x) value -= mean;
-            free.forward(x.data());
-            // The multiple of H^-1 1 that makes the step sum to zero, found between the two
-            // triangular systems: sum(x) is 1.L^-T y.
-            const Vector& ones = free.ones();
-            double along = 0.0, all = 0.0;
-            for (std::size_t i = 0; i < n; ++i) along += ones[i] * x[i], all += ones[i] * ones[i];
-            const double shift = along / all;
-            for (std::size_t i = 0; i < n; ++i) x[i] -= shift * ones[i];
-            free.backward(x.data());
-            // What cancelled must not be left in the sum, nor spread over stiff variables.
-            const double left = sum(x);
-            double size = 0.0;
-            for (double value : x) size += std::fabs(value);
-            if (std::fabs(left) > 1e-15 * size) {
-                Vector spread = ones;
-                free.backward(spread.data());
-                for (std::size_t i = 0; i < n; ++i) x[i] -= left / all * spread[i];
+
+    // The solution d; false if H is not positive definite, as far as it was looked at.
+    //
+    // One variable at a time the value falls in every iteration. Many at a time it may not, and v
+    // may be over its budget on the way, but from far away it takes a third of the iterations (the
+    // masters of `benchmarks/master.py`); should it go round in circles, it starts again.
+    bool solve(bool many, Vector& d) {
+        const std::size_t most = 20 * g_.size() + 20;
+        if (!start()) return false;
+        for (std::size_t iteration = 0; iteration < most; ++iteration) {
+            double multiplier = find_step();
+            if (many && (iteration == kPatience || is_far())) {
+                many = false, free_.clear();
+                if (!start()) return false;
+                multiplier = find_step();
             }
-            multiplier = mean + shift;
+            if (many ? leave_many() : leave_one()) continue;
+            if (!enter(multiplier, many ? kTogether : 1.0)) break;
+            if (!free_.append(entering_, H_, stride_)) return false;
         }
-        double step = 1.0;
-        std::size_t blocking = n;  // none; n + 1 is the slack
+        d = std::move(d_);
+        return true;
+    }
+
+   private:
+    static constexpr std::size_t kPatience = 50;
+    static constexpr double kFar = 100.0;
+    static constexpr double kTogether = 0.5;  // what violates by this share of the worst enters, too
+
+    // From w, whose support is free.
+    bool start() {
+        const std::size_t q = g_.size();
+        v_ = w_, residual_ = g_, d_.assign(q, 0.0), is_free_.assign(q, 0);
+        free_.reserve(q);
+        for (std::size_t i = free_.size(); i-- > 0;) {
+            if (w_[free_[i]] > 0)
+                is_free_[free_[i]] = 1;
+            else
+                free_.remove(i);
+        }
+        entering_.clear();
+        for (std::size_t k = 0; k < q; ++k)
+            if (w_[k] > 0 && !is_free_[k]) entering_.push_back(k), is_free_[k] = 1;
+        const double total = sum(v_);
+        slack_free_ = total < theta_ * (1 - 1e-14);
+        slack_ = slack_free_ ? theta_ - total : 0.0;
+        return free_.append(entering_, H_, stride_);
+    }
+
+    // The step x to the minimiser over the free variables; returns the budget's multiplier.
+    double find_step() {
+        const std::size_t n = free_.size();
+        x_.resize(n);
+        for (std::size_t i = 0; i < n; ++i) x_[i] = residual_[free_[i]];
+        if (slack_free_ || n == 0) {
+            free_.forward(x_.data());
+            free_.backward(x_.data());
+            return 0.0;
+        }
+        // The mean is taken out first: at an optimum all residuals of the support are equal.
+        const double mean = sum(x_) / static_cast<double>(n);
+        for (double& value : x_) value -= mean;
+        free_.forward(x_.data());
+        // The multiple of H^-1 1 that makes the step sum to the slack, found between the two
+        // triangular systems: sum(x) is 1.L^-T y.
+        const Vector& ones = free_.ones();
+        double along = 0.0, all = 0.0;
+        for (std::size_t i = 0; i < n; ++i) along += ones[i] * x_[i], all += ones[i] * ones[i];
+        const double shift = (along - slack_) / all;
+        for (std::size_t i = 0; i < n; ++i) x_[i] -= shift * ones[i];
+        free_.backward(x_.data());
+        // What cancelled must not be left in the sum, nor spread over stiff variables.
+        const double left = sum(x_) - slack_;
+        double size = 0.0;
+        for (double value : x_) size += std::fabs(value);
+        if (std::fabs(left) > 1e-15 * size) {
+            Vector spread = ones;
+            free_.backward(spread.data());
+            for (std::size_t i = 0; i < n; ++i) x_[i] -= left / all * spread[i];
+        }
+        return mean + shift;
+    }
+
+    // Whether the step leads so far out of the simplex that rounding would show inside.
+    bool is_far() const {
+        double size = 0.0;
+        for (double value : x_) size += std::fabs(value);
+        return size > kFar * theta_;
+    }
+
+    // Go by the step x, or a part of it.
+    void move(double part) {
+        const double change = slack_free_ ? sum(x_) : slack_;
+        for (std::size_t i = 0; i < x_.size(); ++i) {
+            x_[i] *= part;
+            d_[free_[i]] += x_[i], v_[free_[i]] += x_[i];
+        }
+        subtract_product(H_, stride_, free_.order(), x_, residual_);
+        slack_ -= part * change;
+    }
+
+    // Go as far as all stay feasible; what blocked the way leaves. False if nothing did.
+    bool leave_one() {
+        const std::size_t n = free_.size(), none = n, of_slack = n + 1;
+        double part = 1.0;
+        std::size_t blocking = none;
         for (std::size_t i = 0; i < n; ++i)
-            if (v[free[i]] + x[i] < 0 && v[free[i]] < step * -x[i])
-                step = v[free[i]] / -x[i], blocking = i;
-        const double change = slack_free ? sum(x) : 0.0;
-        if (slack_free && slack < step * change) step = slack / change, blocking = n + 1;
-        for (std::size_t i = 0; i < n; ++i) {
-            x[i] *= step;
-            d[free[i]] += x[i], v[free[i]] += x[i];
-        }
-        subtract_product(H, stride, free.order(), x, residual);
-        slack -= step * change;
-        if (blocking == n + 1) {
-            slack = 0.0, slack_free = false;
-        } else if (blocking < n) {
-            const std::size_t k = free[blocking];
-            d[k] = -w[k], v[k] = 0.0, is_free[k] = 0;
-            free.remove(blocking);
-        } else {
-            std::size_t worst = q;
-            double violation = -std::numeric_limits<double>::infinity();
-            for (std::size_t k = 0; k < q; ++k)
-                if (!is_free[k] && residual[k] - multiplier > violation)
-                    violation = residual[k] - multiplier, worst = k;
-            if (!slack_free && -multiplier > std::max(violation, tolerance)) {
-                slack_free = true;
-                continue;
-            }
-            if (violation <= tolerance) break;
-            entering.clear();
-            for (std::size_t k = 0; k < q; ++k)
-                if (k == worst || (!is_free[k] && residual[k] - multiplier > share * violation))
-                    entering.push_back(k), is_free[k] = 1;
-            if (!free.append(entering, H, stride)) return false;
-        }
+            if (v_[free_[i]] + x_[i] < 0 && v_[free_[i]] < part * -x_[i])
+                part = v_[free_[i]] / -x_[i], blocking = i;
+        const double change = slack_free_ ? sum(x_) : 0.0;
+        if (slack_free_ && slack_ < part * change) part = slack_ / change, blocking = of_slack;
+        move(part);
+        if (blocking == of_slack)
+            slack_ = 0.0, slack_free_ = false;
+        else if (blocking < n)
+            leave(blocking);
+        return blocking != none;
     }
-    return true;
-}
+
+    // Go all the way; what is below zero then leaves. False if nothing is.
+    bool leave_many() {
+        move(1.0);
+        std::vector<std::size_t> gone;
+        const bool over = slack_free_ && slack_ < 0;
+        if (over) slack_free_ = false;
+        x_.clear();
+        for (std::size_t i = free_.size(); i-- > 0;) {
+            const std::size_t k = free_[i];
+            if (v_[k] >= 0) continue;
+            gone.push_back(k), x_.push_back(-v_[k]);
+            slack_ += v_[k];
+            leave(i);
+        }
+        subtract_product(H_, stride_, gone, x_, residual_);
+        return over || !gone.empty();
+    }
+
+    void leave(std::size_t place) {
+        const std::size_t k = free_[place];
+        d_[k] = -w_[k], v_[k] = 0.0, is_free_[k] = 0;
+        free_.remove(place);
+    }
+
+    // List the variable that would lower the value most, and those that would by a share of it; or
+    // free the slack. False at the optimum.
+    bool enter(double multiplier, double share) {
+        const std::size_t q = g_.size();
+        std::size_t worst = q;
+        double violation = -std::numeric_limits<double>::infinity();
+        for (std::size_t k = 0; k < q; ++k)
+            if (!is_free_[k] && residual_[k] - multiplier > violation)
+                violation = residual_[k] - multiplier, worst = k;
+        entering_.clear();
+        if (!slack_free_ && -multiplier > std::max(violation, tolerance_)) {
+            slack_free_ = true;
+            return true;
+        }
+        if (violation <= tolerance_) return false;
+        for (std::size_t k = 0; k < q; ++k)
+            if (k == worst || (!is_free_[k] && residual_[k] - multiplier > share * violation))
+                entering_.push_back(k), is_free_[k] = 1;
+        return true;
+    }
+
+    const double* H_;
+    std::size_t stride_;
+    const Vector& g_;
+    double theta_, tolerance_;
+    const Vector& w_;
+    Cholesky& free_;
+    Vector v_, residual_, d_, x_;  // v = w + d, residual = g - H d
+    std::vector<char> is_free_;
+    std::vector<std::size_t> entering_;
+    bool slack_free_ = false;
+    double slack_ = 0.0;
+};
 
 }  // namespace tcboost

@@ -327,6 +327,10 @@ def minimise_along(
     """The t in (0, t_max] of least loss at z + t zd."""
 
 def solve_simplex_qp(
-    H: NDArray[np.float64], g: NDArray[np.float64], theta: float, w: NDArray[np.float64]
+    H: NDArray[np.float64],
+    g: NDArray[np.float64],
+    theta: float,
+    w: NDArray[np.float64],
+    many: bool,
 ) -> NDArray[np.float64] | None:
     """The step of a Newton model; None if H is not positive definite."""
