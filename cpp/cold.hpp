@@ -94,8 +94,6 @@ struct Merged {
     }
 };
 
-constexpr std::size_t kEvenStart = 100;  // columns at the most
-
 // Solve from w, for weights s of the rows, of which there are n, and q columns. The first of equal
 // columns gets the coefficient. Of the masters of `benchmarks/master.py` up to 63 % of the columns
 // go, and with them 86 % of the Hessian, and up to 46 % of the rows.
@@ -108,15 +106,6 @@ Solution solve_cold(const T* P, std::size_t n, std::size_t q, const SmoothLoss& 
     Vector weight(merged.rows.first.size()), start(merged.columns.first.size());
     for (std::size_t i = 0; i < n; ++i) weight[row[i]] += s[i];
     for (std::size_t j = 0; j < q; ++j) start[column[j]] += w[j];
-    // From zero few columns begin with half the budget, evenly among those that help: a step less,
-    // 0.96 of the time on average (192 masters of six data sets), 0.75 for wine-mo-50. Of many most
-    // will have no weight, and from zero they never enter.
-    if (q <= kEvenStart && std::all_of(w, w + q, [](double value) { return value == 0; })) {
-        for (std::uint32_t j : column)
-            if (column_inner(merged.values[j], weight.data(), weight.size()) > 0) start[j] += 1.0;
-        const double n_helpful = sum(start);
-        for (double& value : start) value *= theta / 2 / std::max(n_helpful, 1.0);
-    }
     Master<Dense<T>> master(weight.size(), loss.on_margins(weight, 1), loss.centred, false,
                             true);
     for (auto& values : merged.values) master.add(std::move(values));

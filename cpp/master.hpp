@@ -196,6 +196,7 @@ class Master {
         max_iter_ = max_iter, n_threads_ = n_threads, narrow_ = centred_;
         double budget = theta;
         State state = first_state(std::move(w), budget);
+        if (!growing_) spread(state, budget);
         last_ = {};
         int n_iter = 0;
         Vector rival;
@@ -214,6 +215,8 @@ class Master {
 
    private:
     static constexpr double kFirstGap = 50.0;  // the gap from which Newton may start at once
+    static constexpr std::size_t kDozens = 100;
+    static constexpr double kSomeWay = 5.0, kShared = 12.0;  // gaps: that there is, and of the shares
     static constexpr double kBudgetFactor = 4.0;  // from one budget to the next
     static constexpr double kLoose = 0.2;   // the gap to which a budget on the way is solved
     static constexpr double kSlope = 0.3;   // a full step may leave this share of the slope
@@ -222,7 +225,7 @@ class Master {
     static constexpr double kClose = 0.1;  // the gap below which Newton's method is quadratic
     static constexpr int kShort = 3;       // steps of less than half that one budget may take
     static constexpr std::size_t kExtend = 16;
-    static constexpr std::size_t kFewColumns = 32;  // are added up as if there were no octets
+    static constexpr std::size_t kFewColumns = 32;  // are added up without octets, and not spread
     static constexpr std::size_t kFew = 60;  // new columns: so many, or as many as there are
     static constexpr int kStalled = 12;  // steps without a better gap: precision is exhausted
     static constexpr double kLong = 1e4;  // margins beyond which z is always P w
@@ -259,6 +262,22 @@ class Master {
         const double room = kFirstGap - state.gap;
         if (state.r * (budget - total) > room) budget = total + room / state.r;
         return state;
+    }
+
+    // Dozens of columns with some way to go from zero begin with a share of the budget each, if they
+    // help: a step less, 0.95 of the time (288 masters of 45 to 100 columns, of six data sets), 0.8
+    // for wine-mo-50. Of hundreds most would have to leave again.
+    void spread(State& state, double budget) const {
+        const std::size_t q = columns_.size();
+        if (q <= kFewColumns || q > kDozens || state.r * budget < kSomeWay || sum(state.w) > 0)
+            return;
+        const auto n_helpful = std::count_if(state.g.begin(), state.g.end(),
+                                             [](double slope) { return slope > 0; });
+        const double share =
+            std::min(budget / 2, kShared / state.r) / static_cast<double>(n_helpful);
+        for (std::size_t j = 0; j < state.w.size(); ++j)
+            if (state.g[j] > 0) state.w[j] = share;
+        state = state_at(state.w, budget);
     }
 
     // That of the last solve, if it ended at w; new columns are not in it.
