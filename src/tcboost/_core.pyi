@@ -283,7 +283,7 @@ class _Master:
         width: int,
         on_margins: Callable[[NDArray[np.float64]], Any] | None,
         centred: bool,
-        in_octets: bool,
+        rough: bool,
     ) -> None: ...
     def split(self, parent: NDArray[np.uint32], s: NDArray[np.float64]) -> None:
         """Go on with rows that are parts of those there were."""
@@ -334,3 +334,13 @@ def solve_simplex_qp(
     many: bool,
 ) -> NDArray[np.float64] | None:
     """The step of a Newton model; None if H is not positive definite."""
+
+def column_inners(
+    P: NDArray[np.int8], x: NDArray[np.float64], bits: int, n_threads: int
+) -> NDArray[np.float64]:
+    """Sums of products of the rows of P with x, in 53, 45 or 15 bits; for tests."""
+
+def gram(
+    P: NDArray[np.int8], h: NDArray[np.float64], centred: bool, bits: int, n_threads: int
+) -> NDArray[np.float64] | None:
+    """The Hessian on the rows of P, in 53, 24 or 15 bits; for tests."""

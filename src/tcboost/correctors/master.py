@@ -133,7 +133,7 @@ class Master:
 
     The native core keeps its model of the loss from one to the next (``cpp/master.hpp``), in
     which all but the exponential loss are called back. A weight s is that of `width` margins.
-    In octets small columns are added up sooner, and in another order: it has other last digits.
+    A rough one takes less time for columns of small integers, and has other last digits.
     """
 
     def __init__(
@@ -142,9 +142,9 @@ class Master:
         loss: SmoothLoss,
         n_threads: int = 1,
         width: int = 1,
-        in_octets: bool = False,
+        rough: bool = False,
     ) -> None:
-        self._arguments = s, width, _on_margins(loss), loss.centred, in_octets
+        self._arguments = s, width, _on_margins(loss), loss.centred, rough
         self._native: Any = None
         self._n_threads = n_threads  # changes no bit
 
