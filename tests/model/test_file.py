@@ -100,6 +100,44 @@ def test_round_trip(estimator, weak_learner, tmp_path):
     assert again.decision_function(X).tobytes() == model.decision_function(X).tobytes()
 
 
+OTHER = {  # than the defaults
+    "max_iter": 3,
+    "max_bins": 7,
+    "n_jobs": 1,
+    "verbose": 1,
+    "theta": 1.25,
+    "tol": 3e-3,
+    "round_tol": 0.5,
+    "ridge": 0.25,
+    "loss": "logistic",
+    "coefficient": "pseudo-loss",
+    "weak_learner": "product",
+    "warm_start": True,
+    "early_stopping": True,
+    "validation_fraction": 0.25,
+    "n_iter_no_change": 3,
+    "class_weight": "balanced",
+    "coding": "learned",
+    "random_state": 4,
+}
+
+
+@pytest.mark.parametrize("estimator", [*ESTIMATORS, tcboost.TCBoostClassifier])
+def test_no_parameter_is_left_out(estimator, tmp_path):
+    X, y = iris()
+    names = set(estimator().get_params(deep=False))
+    assert names <= set(OTHER)
+    few = {name: OTHER[name] for name in names & {"max_iter", "theta"}}
+    for name in names:
+        model = estimator(**few).set_params(**{name: OTHER[name]})
+        try:
+            model.fit(X, y)
+        except ValueError:  # not with this estimator, or not alone
+            assert name in ("loss", "coding", "weak_learner", "coefficient")
+            continue
+        assert through_file(model, tmp_path).get_params()[name] == OTHER[name], name
+
+
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_parameters(estimator, tmp_path):
     X, y = iris()

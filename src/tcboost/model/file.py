@@ -23,22 +23,6 @@ from ..certificate import Certificate
 from ..oracles import Column, Discriminant, Product, Stump
 
 _FORMAT, _VERSION = "tcboost-model", 1
-_PARAMETERS = (
-    "loss",
-    "max_iter",
-    "weak_learner",
-    "max_bins",
-    "n_jobs",
-    "verbose",
-    "warm_start",
-    "early_stopping",
-    "validation_fraction",
-    "n_iter_no_change",
-    "theta",
-    "tol",
-    "random_state",
-    "coefficient",
-)
 
 
 def save(model: Any, path: str | os.PathLike[str]) -> None:
@@ -84,7 +68,9 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
         "version": _VERSION,
         "tcboost": version("tcboost"),
         "estimator": type(model).__name__,
-        "parameters": {k: parameters[k] for k in _PARAMETERS if k in parameters},
+        "parameters": {
+            k: v for k, v in parameters.items() if k not in ("coding", "class_weight")
+        },
         # Pairs: the keys of an object could only be strings.
         "class_weight": list(model.class_weight.items())
         if isinstance(model.class_weight, dict)
