@@ -11,7 +11,7 @@
 
 namespace tcboost {
 
-// H_FF = L L^T for a list F of variables that grows and shrinks one at a time.
+// H_FF = L L^T for a list F of variables that come and go.
 class Cholesky {
    public:
     explicit Cholesky(std::size_t capacity = 0) { reserve(capacity); }

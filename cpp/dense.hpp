@@ -1,4 +1,4 @@
-// Sums and products over long arrays, for the restricted master.
+// Sums and products over long arrays.
 //
 // Every sum has an order that the length of the arrays alone decides: lanes are a part of the
 // formula, not of the machine, and products are never fused. So the wide instructions that

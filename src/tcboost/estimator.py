@@ -93,7 +93,7 @@ def _labels(y: Any) -> bool:
 
 
 class BoostingClassifier(CallbackSupportMixin, FittedClassifier):
-    """The base of `classifier.TCBoostClassifier` and of the paper's estimators in `named`.
+    """The base of `classifier.TCBoostClassifier` and of those in `named`, `relatives`, `thin`.
 
     A subclass says which margin it has (`_pairwise`); it has `theta` and `tol` among its
     parameters unless it is `_stage_wise`.

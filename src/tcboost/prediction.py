@@ -257,7 +257,7 @@ class FittedClassifier(ClassifierMixin, BaseEstimator):
         return model
 
     def _check_values(self, X: Vector) -> None:
-        """Infinity is never a value; NaN is one for stumps only. Name the column."""
+        """Infinity is never a value; NaN is one for some weak learners. Name the column."""
         with np.errstate(over="ignore", invalid="ignore"):
             if np.isfinite(X.sum()):  # then all of them are
                 return

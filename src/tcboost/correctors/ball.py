@@ -25,7 +25,7 @@ from ..losses import DualWeights, ScoreLoss
 from ..margins import Margin
 from ..oracles import Column, Oracle, Prices
 from ..oracles.stump import StumpOracle, candidates_of
-from .base import Budget, ColumnStore, Predictions, Seen, Vector, lengths
+from .base import Budget, Columns, ColumnStore, Predictions, Seen, Vector, lengths
 from .newton import newton_step
 
 # Of the class gap, and of the tolerance on it, what the restricted master may leave.
@@ -226,11 +226,7 @@ class BallCorrective:
         return True
 
     def update(
-        self,
-        columns: Sequence[Column],
-        predictions: Predictions,
-        dual: DualWeights,
-        prices: Prices,
+        self, columns: Columns, predictions: Predictions, dual: DualWeights, prices: Prices
     ) -> bool:
         """Add the columns and re-solve, to a share of the gap that is left."""
         for column, H in zip(columns, predictions(), strict=True):

@@ -77,6 +77,7 @@ class Budget(NamedTuple):
 
 
 # Those of new columns on all rows.
+Columns = Sequence[Column]
 Predictions = Callable[[], list[NDArray[np.int8]]]
 
 
@@ -142,11 +143,7 @@ class Corrector(Protocol):
         """Whether a certificate with this gap ends the run."""
 
     def update(
-        self,
-        columns: Sequence[Column],
-        predictions: Predictions,
-        dual: DualWeights,
-        prices: Prices,
+        self, columns: Columns, predictions: Predictions, dual: DualWeights, prices: Prices
     ) -> bool:
         """Take in columns with their predictions; False if nothing can be gained from them.
 

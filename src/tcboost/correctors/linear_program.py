@@ -15,7 +15,6 @@ solver is cleared before every solve, rows come in canonical order, and one thre
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -24,7 +23,7 @@ from numpy.typing import NDArray
 from ..losses import DualWeights, Hinge
 from ..margins import Margin
 from ..oracles import Column, Prices
-from .base import ColumnStore, Predictions, Vector
+from .base import Columns, ColumnStore, Predictions, Vector
 from .totally_corrective import TotallyCorrective
 
 _OPTIONS: dict[str, Any] = {
@@ -61,11 +60,7 @@ class LinearProgram(TotallyCorrective):
         return super().prune()
 
     def update(
-        self,
-        columns: Sequence[Column],
-        predictions: Predictions,
-        dual: DualWeights,
-        prices: Prices,
+        self, columns: Columns, predictions: Predictions, dual: DualWeights, prices: Prices
     ) -> bool:
         """Steps (4) and (5) of Algorithm 3; a column that is there already cannot help."""
         (of_rows,) = predictions()
@@ -86,7 +81,7 @@ class LinearProgram(TotallyCorrective):
 
         n, width = self.z.shape
         highs = self._program()
-        highs.changeColCost(n * width, self._theta)
+        highs.changeColCost(n * width, self.theta)
         if self._basis is not None:
             basis = highspy.HighsBasis()
             new = highs.getNumRow() - len(self._basis[1])
@@ -101,7 +96,7 @@ class LinearProgram(TotallyCorrective):
         solution, basis = highs.getSolution(), highs.getBasis()
         self._basis = list(basis.col_status), list(basis.row_status)
         w = np.maximum(0.0, -np.array(solution.row_dual)[-len(self.w) :])
-        self.w = w * min(1.0, self._theta / max(float(w.sum()), 1e-300))
+        self.w = w * min(1.0, self.theta / max(float(w.sum()), 1e-300))
         self.z = (self._P.matrix.astype(float) @ self.w).reshape(self.z.shape)
         u = np.maximum(0.0, np.array(solution.col_value)[:-1]).reshape(self.z.shape)
         self.dual = Hinge().shared_out(u / (n * self._weight)[:, None], self.z, self._weight)
@@ -119,7 +114,7 @@ class LinearProgram(TotallyCorrective):
             upper = np.append(np.repeat(own, width), highspy.kHighsInf)
             highs.addVars(size + 1, np.zeros(size + 1), upper)
             every, ones = np.arange(size + 1, dtype=np.int32), np.ones(size)
-            highs.changeColsCost(size + 1, every, np.append(-ones, self._theta))
+            highs.changeColsCost(size + 1, every, np.append(-ones, self.theta))
             if width > 1:
                 below, starts = np.full(n, -highspy.kHighsInf), every[:size:width]
                 highs.addRows(n, below, own, size, starts, every[:-1], ones)

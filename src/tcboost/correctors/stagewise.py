@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +11,7 @@ from .._core import add_coded, add_codewords, minimise_along
 from ..losses import SMOOTH, DualWeights, Exponential, SmoothLoss
 from ..margins import Codeword, Margin, Pairwise
 from ..oracles import Column, Prices
-from .base import Budget, Predictions, Seen, Vector
+from .base import Budget, Columns, Predictions, Seen, Vector
 from .looked_up import LookedUp
 from .products import Products
 
@@ -33,6 +32,7 @@ class StageWise:
     dual: DualWeights | None = None
     room = lead = 0
     known = None
+    solved, slack = True, 0.0  # there is nothing to solve, and every difference counts
 
     def __init__(
         self,
@@ -67,19 +67,9 @@ class StageWise:
         return self.kept.seen if self.kept else self._seen
 
     @property
-    def solved(self) -> bool:
-        """There is nothing to solve."""
-        return True
-
-    @property
     def budget(self) -> Budget:
         """What is used."""
         return Budget(self.theta)
-
-    @property
-    def slack(self) -> float:
-        """Every difference counts."""
-        return 0.0
 
     def batch(self, draft: bool = False) -> int:
         """One column a round."""
@@ -94,11 +84,7 @@ class StageWise:
         return False
 
     def update(
-        self,
-        columns: Sequence[Column],
-        predictions: Predictions,
-        dual: DualWeights,
-        prices: Prices,
+        self, columns: Columns, predictions: Predictions, dual: DualWeights, prices: Prices
     ) -> bool:
         """Add the column with its coefficient; the others stay."""
         column, rho = columns[0], None
@@ -146,7 +132,8 @@ class StageWise:
     ) -> float | None:
         """From prices where they tell the weights on the margins, else from the margins rho."""
         if dual.u is None:
-            sums = Sums.known(*prices.weights_of(column, dual.scale))
+            of_prices = prices.weights_of(column, dual.scale)  # all that count have one size
+            sums = Sums(*of_prices, of_prices[-1])
         else:
             assert rho is not None
             sums = Sums.of(dual.u, rho)
@@ -177,11 +164,6 @@ class Sums(NamedTuple):
     neither: int
     smallest: float
     largest: float
-
-    @classmethod
-    def known(cls, wrong: int, right: int, neither: int, size: float) -> Sums:
-        """From prices, where all margins that are not zero have one size."""
-        return cls(wrong, right, neither, size, size)
 
     @classmethod
     def of(cls, u: NDArray[np.int64], rho: NDArray[Any]) -> Sums:

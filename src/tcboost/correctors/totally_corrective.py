@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 from numpy.typing import NDArray
 
 from ..losses import SMOOTH, DualWeights, SmoothLoss
 from ..margins import Margin, Pairwise
 from ..oracles import Column, Prices
-from .base import SMALL, Budget, Predictions, Seen, Vector
+from .base import SMALL, Budget, Columns, Predictions, Seen, Vector
 from .master import Master, MasterSolution
 from .merged import MergedRows
 
@@ -72,7 +70,7 @@ class TotallyCorrective:
         self._margin, self._y = margin, y
         self.w: Vector = np.zeros(0)
         self.z: Vector = np.zeros((len(y), margin.width))
-        self._theta, self._asked, self._round_tol = theta, tol, round_tol
+        self.theta, self._asked, self._round_tol = theta, tol, round_tol
         self._paced = paced and round_tol > 0
         self._part = min(_FIRST, theta) if self._paced else theta  # for the present master
         s, width = weight / margin.width, margin.width
@@ -90,7 +88,7 @@ class TotallyCorrective:
     @property
     def _tol(self) -> float:
         """Double precision does not resolve the gap of a large budget any further."""
-        return max(self._asked, 1e-8 * self._theta) if self._theta > 1000 else self._asked
+        return max(self._asked, 1e-8 * self.theta) if self.theta > 1000 else self._asked
 
     @property
     def solved(self) -> bool:
@@ -100,12 +98,7 @@ class TotallyCorrective:
     @property
     def budget(self) -> Budget:
         """The parameter theta."""
-        return Budget(self._theta)
-
-    @property
-    def theta(self) -> float:
-        """The parameter theta."""
-        return self._theta
+        return Budget(self.theta)
 
     @property
     def slack(self) -> float:
@@ -125,9 +118,9 @@ class TotallyCorrective:
 
     def _steps(self, share: float) -> int:
         """The columns of which that share is what it takes."""
-        if self._part == self._theta:
+        if self._part == self.theta:
             return 0
-        return int(np.ceil(np.log(self._theta / self._part) / np.log(_GROWTH) / share))
+        return int(np.ceil(np.log(self.theta / self._part) / np.log(_GROWTH) / share))
 
     def prune(self) -> NDArray[np.bool_]:
         """Forget columns without weight; return which were kept."""
@@ -138,14 +131,14 @@ class TotallyCorrective:
 
     def set_budget(self, budget: Budget, solve: bool = True) -> None:
         """Go on with another budget, with the next column if not at once."""
-        self._theta = self._part = budget.theta
+        self.theta = self._part = budget.theta
         self._gap = 0.0  # that was of another problem
         if len(self.w) and solve:
             self._solve()
 
     def floor(self, r: float) -> float:
         """Step (3) of Algorithm 3: a constraint that is (nearly) satisfied is not added."""
-        return r + _MASTER_SHARE * self._tol / self._theta if self._theta > 0 else np.inf
+        return r + _MASTER_SHARE * self._tol / self.theta if self.theta > 0 else np.inf
 
     def done(self, gap: float) -> bool:
         """Stop when the certificate is small."""
@@ -153,14 +146,10 @@ class TotallyCorrective:
         return gap <= self._tol
 
     def update(
-        self,
-        columns: Sequence[Column],
-        predictions: Predictions,
-        dual: DualWeights,
-        prices: Prices,
+        self, columns: Columns, predictions: Predictions, dual: DualWeights, prices: Prices
     ) -> bool:
         """Steps (4) and (5) of Algorithm 3."""
-        if self._part < self._theta:
+        if self._part < self.theta:
             self._grow(prices.edge(columns[0]) / dual.scale)
         for column, of_rows in zip(columns, predictions(), strict=True):
             self._add(column, of_rows)
@@ -171,19 +160,19 @@ class TotallyCorrective:
     def _grow(self, edge: float) -> None:
         """Let the master have more of theta; `edge` is the best one."""
         if self.solution is None and self.room < self._steps(_LEAST_SHARE):
-            self._paced, self._part = False, self._theta
+            self._paced, self._part = False, self.theta
         elif self.room < self.lead:
-            growth = (self._theta / self._part) ** (1.0 / max(1.0, _SHARE * self.room))
-            self._part = min(growth * self._part, self._theta)
+            growth = (self.theta / self._part) ** (1.0 / max(1.0, _SHARE * self.room))
+            self._part = min(growth * self._part, self.theta)
         elif self.solution is not None and edge <= _READY * self.solution.r:
-            self._part = min(_GROWTH * self._part, self._theta)
+            self._part = min(_GROWTH * self._part, self.theta)
 
     def polish(self, gap: float = 0.0, draft: bool = False) -> bool:
         """Solve the last master to the tolerance, or a share of a gap; False if it was."""
         as_well = self._left <= _MASTER_SHARE * max(self._tol, gap)
-        if self._gap <= self._tol or (as_well and self._part == self._theta):
+        if self._gap <= self._tol or (as_well and self._part == self.theta):
             return False
-        self._gap, self._part = gap, self._theta
+        self._gap, self._part = gap, self.theta
         self._solve()
         return not draft
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..rows.blocks import LocalRows
-from .base import Column, Hypothesis, Oracle, Prices
+from .base import Column, Oracle, Prices
 from .fitted import ClassifierOracle, Discriminant, LDAOracle
 from .multiclass import MulticlassOracle
 from .product import Product, ProductOracle
@@ -14,7 +14,6 @@ from .stump import Stump, StumpOracle
 __all__ = [
     "Column",
     "Discriminant",
-    "Hypothesis",
     "MulticlassOracle",
     "Oracle",
     "Prices",
