@@ -25,19 +25,23 @@ using GroupArrays = std::tuple<Offsets, Offsets, Places, Offsets, Offsets>;
 // Of each candidate its feature, its cut and where missing values go.
 using Candidates = std::tuple<Offsets, Offsets, Flags>;
 
+// All of n numbers are below the limit, and none is negative.
+template <class Index>
+void check_below(const Index* at, std::size_t n, std::size_t limit, const char* message) {
+    if (std::any_of(at, at + n, [=](Index index) { return std::size_t(index) >= limit; }))
+        throw std::invalid_argument(message);
+}
+
 inline tcboost::Groups checked_groups(std::size_t n_groups, const GroupArrays& arrays) {
     const auto& [first, group, place, offset, wanted] = arrays;
     const std::size_t n_features = group.shape(0);
     if (first.shape(0) != n_groups + 1 || offset.shape(0) != n_features + 1)
         throw std::invalid_argument("first and offset need one more entry than there are");
-    const auto no_group = [&](std::int64_t g) { return g < 0 || std::size_t(g) >= n_groups; };
-    if (std::any_of(wanted.data(), wanted.data() + wanted.size(), no_group))
-        throw std::invalid_argument("there is no such group");
+    check_below(wanted.data(), wanted.size(), n_groups, "there is no such group");
+    check_below(group.data(), n_features, n_groups, "there is no such group");
     std::int64_t n_places = 0;
-    for (std::size_t d = 0; d < n_features; ++d) {
-        if (no_group(group(d))) throw std::invalid_argument("there is no such group");
+    for (std::size_t d = 0; d < n_features; ++d)
         n_places += first(group(d) + 1) - first(group(d));
-    }
     if (std::int64_t(place.shape(0)) != n_places)
         throw std::invalid_argument("place needs an entry for each feature and cell");
     return {n_groups,     n_features,    first.data(),  group.data(),

@@ -14,8 +14,6 @@ namespace tcboost {
 // H_FF = L L^T for a list F of variables that come and go.
 class Cholesky {
    public:
-    explicit Cholesky(std::size_t capacity = 0) { reserve(capacity); }
-
     std::size_t size() const { return order_.size(); }
     std::size_t operator[](std::size_t i) const { return order_[i]; }
     const std::vector<std::size_t>& order() const { return order_; }

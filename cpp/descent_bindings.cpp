@@ -97,9 +97,9 @@ tcboost::StumpRows<Bin> checked_stumps(const Stumps<Bin>& stumps, Offsets y, Rea
         std::any_of(left.data(), left.data() + all, no_row) ||
         std::any_of(missing.data(), missing.data() + all, no_row))
         throw std::invalid_argument("there is no such row of sums");
-    const auto no_feature = [=](std::int64_t d) { return d < 0 || std::size_t(d) >= D; };
-    if (std::any_of(feature.data(), feature.data() + all, no_feature) || bins_of.size() != D + 1 ||
-        bins_of(0) != 0 || !std::is_sorted(bins_of.data(), bins_of.data() + D + 1) ||
+    check_below(feature.data(), all, D, "there is no such feature, or no bins of it");
+    if (bins_of.size() != D + 1 || bins_of(0) != 0 ||
+        !std::is_sorted(bins_of.data(), bins_of.data() + D + 1) ||
         std::size_t(bins_of(D)) != std::get<2>(arrays).size())
         throw std::invalid_argument("there is no such feature, or no bins of it");
     check_parts(starts, all);
@@ -116,17 +116,11 @@ nb::tuple draft_vectors(const Stumps<Bin>& stumps, Offsets y, Reals weight, Offs
     const auto rows = checked_stumps(stumps, y, weight);
     const auto scored = scored_rows(H, start, sorted_weight, F, false, n_threads);
     const std::size_t n = scored.n, C = scored.n_classes, t = taken.size();
-    const auto outside = [](std::size_t last) {
-        return [=](std::int64_t k) { return k < 0 || std::size_t(k) >= last; };
-    };
     if (y.size() != n || place.size() != n)
         throw std::invalid_argument("H, y and place differ in their rows");
-    if (std::any_of(y.data(), y.data() + n, outside(C)))
-        throw std::invalid_argument("y has other classes than start");
-    if (std::any_of(place.data(), place.data() + n, outside(n)))
-        throw std::invalid_argument("there is no such place");
-    if (std::any_of(taken.begin(), taken.end(), outside(rows.n_stumps)))
-        throw std::invalid_argument("there is no such candidate");
+    check_below(y.data(), n, C, "y has other classes than start");
+    check_below(place.data(), n, n, "there is no such place");
+    check_below(taken.data(), t, rows.n_stumps, "there is no such candidate");
     if (H.shape(1) != t || W.ndim() != 2 || W.shape(0) != t || W.shape(1) != C)
         throw std::invalid_argument("H must be rows x columns, and W columns x classes");
     const auto rule = std::apply([](auto... x) { return tcboost::DraftRule{x...}; }, given);

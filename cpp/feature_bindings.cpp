@@ -34,9 +34,7 @@ void chosen_values(Features X, Offsets rows, std::size_t first, Changed out, int
         throw std::invalid_argument("out must be features x rows");
     if (first > X.shape(1) || out.shape(0) > X.shape(1) - first)
         throw std::invalid_argument("there is no such feature");
-    const auto no_row = [&](std::int64_t i) { return i < 0 || std::size_t(i) >= X.shape(0); };
-    if (std::any_of(rows.data(), rows.data() + n, no_row))
-        throw std::invalid_argument("there is no such row");
+    check_below(rows.data(), n, X.shape(0), "there is no such row");
     nb::gil_scoped_release release;
     tcboost::chosen_values(table_of(X), rows.data(), n, first, out.shape(0), n_threads, out.data());
 }

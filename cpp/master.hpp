@@ -248,11 +248,8 @@ class Master {
             ++n_iter;
             bool fresh;
             if (!newton_direction(state, theta, ridge, fresh, d)) {  // indefinite by rounding
-                if (!fresh) continue;
-                if (narrow_)
-                    narrow_ = false;
-                else
-                    ridge *= 100.0;
+                if (fresh && !narrow_) ridge *= 100.0;
+                if (fresh) narrow_ = false;
                 continue;
             }
             double step;
@@ -266,12 +263,11 @@ class Master {
             if (!growing_ && fresh && !served &&
                 (state.gap < kClose || (step < 0.5 && ++n_short > kShort)))
                 narrow_ = false;
-            if (!fresh) {
-                // What a model of the past achieves says nothing about rounding.
-            } else if (step > 1.25) {  // the ridge, not the curvature, held the step back
+            // What a model of the past achieves says nothing about rounding.
+            if (fresh && step > 1.25) {  // the ridge, not the curvature, held the step back
                 if (!narrow_) ridge = std::max(ridge / 10.0, 1e-15);
                 narrow_ = false;
-            } else if (step < 1e-9) {  // rounding has made it a direction of ascent
+            } else if (fresh && step < 1e-9) {  // rounding has made it a direction of ascent
                 ridge *= 100.0;
                 narrow_ = false;
             }
@@ -377,8 +373,7 @@ class Master {
             if (!model_.has(j)) missing.push_back(j);
         fresh = !model_.formed() || missing.size() * kExtend > model_.size() || model_.outgrown();
         if (fresh) {
-            double steepest = 0.0;
-            for (double slope : state.g) steepest = std::max(steepest, std::fabs(slope));
+            const double steepest = largest_size(state.g.data(), state.g.size());
             // float32 takes half the time; float64 when rounding is seen to matter, and where a
             // call back to Python takes longer anyway.
             const double least = narrow_ ? std::max(ridge, kNarrowRidge) : ridge;

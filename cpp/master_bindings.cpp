@@ -166,7 +166,7 @@ nb::object solve_simplex_qp(nb::ndarray<const double, nb::ndim<2>, nb::c_contig>
     const std::size_t q = g.shape(0);
     if (H.shape(0) != q || H.shape(1) != q || w.shape(0) != q)
         throw std::invalid_argument("H, g and w differ in their size");
-    tcboost::Cholesky free(q);
+    tcboost::Cholesky free;
     const tcboost::Vector slopes = as_vector(g), start = as_vector(w);
     tcboost::Vector d;
     if (!tcboost::SimplexQp(H.data(), q, slopes, theta, start, free).solve(many, d))
@@ -207,17 +207,14 @@ nb::object gram(Codes P, Reals h, bool centred, int bits, int n_threads) {
         const double total = tcboost::column_inner(*column, h.data(), weights.size());
         centre.push_back(centred ? total / tcboost::sum(weights) : 0.0);
     }
-    if (bits == 15) {
-        tcboost::RoundedGram rounded;
-        if (!rounded.form(weights, used.data(), q, centred, H.data(), stride, n_threads))
-            return nb::none();
-    } else if (bits == 24) {
-        tcboost::Gram<float>(h.data(), weights.size(), 0.0)
-            .form(used.data(), centre.data(), q, H.data(), stride, n_threads);
-    } else {
-        tcboost::Gram<double>(h.data(), weights.size(), 0.0)
-            .form(used.data(), centre.data(), q, H.data(), stride, n_threads);
-    }
+    const auto form = [&](auto gram) {
+        gram.form(used.data(), centre.data(), q, H.data(), stride, n_threads);
+    };
+    if (bits == 53) form(tcboost::Gram<double>(h.data(), weights.size(), 0.0));
+    if (bits == 24) form(tcboost::Gram<float>(h.data(), weights.size(), 0.0));
+    if (bits == 15 && !tcboost::RoundedGram().form(weights, used.data(), q, centred, H.data(),
+                                                   stride, n_threads))
+        return nb::none();
     return nb::cast(filled<double, 2>({q, q}, [&](double* out) {
         for (std::size_t j = 0; j < q; ++j)
             for (std::size_t k = 0; k < q; ++k)

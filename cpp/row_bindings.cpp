@@ -135,19 +135,13 @@ auto pairwise_margins(Outputs<Number> outputs, Offsets y, int n_threads) {
     });
 }
 
-void check_classes(Offsets y, std::size_t n_classes) {
-    const auto known = [=](std::int64_t c) { return 0 <= c && std::size_t(c) < n_classes; };
-    if (!std::all_of(y.data(), y.data() + y.shape(0), known))
-        throw std::invalid_argument("the code has no such class");
-}
-
 void add_codewords(Changed z, double coefficient, Codes signs, Codes M, Offsets y,
                    int n_threads) {
     const std::size_t n = signs.shape(0), width = signs.shape(1);
     if (width == 0 || z.ndim() != 2 || z.shape(0) != n || z.shape(1) != width ||
         M.shape(1) != width || y.shape(0) != n)
         throw std::invalid_argument("z, signs, y and the code differ in their shapes");
-    check_classes(y, M.shape(0));
+    check_below(y.data(), y.size(), M.shape(0), "the code has no such class");
     nb::gil_scoped_release release;
     tcboost::add_codewords(z.data(), coefficient, signs.data(), M.data(), y.data(), n, width,
                            n_threads);
@@ -186,9 +180,7 @@ tcboost::CellScores<Bin> cell_scores(Bins<Bin> cells, Offsets first, Offsets use
         throw std::invalid_argument("table needs a row for each cell of each group");
     if (stride < width || stride % 4)
         throw std::invalid_argument("table needs a column a score, and in all a multiple of four");
-    for (std::size_t u = 0; u < used.shape(0); ++u)
-        if (used(u) < 0 || std::size_t(used(u)) >= n_groups)
-            throw std::invalid_argument("there is no such group");
+    check_below(used.data(), used.size(), n_groups, "there is no such group");
     return {cells.data(), first.data(), used.data(), used.shape(0),
             table.data(), stride,       cells.shape(0)};
 }
@@ -218,7 +210,7 @@ nb::tuple look_up_and_sum(Bins<Bin> cells, Offsets used, Margins table, Offsets 
     if (n == 0 || y.shape(0) != n || weight.shape(0) != n)
         throw std::invalid_argument("cells, y and weight differ in their rows, or have none");
     if (width == 0) throw std::invalid_argument("the code has no bits");
-    check_classes(y, M.shape(0));
+    check_below(y.data(), y.size(), M.shape(0), "the code has no such class");
     const auto scores = cell_scores(cells, std::get<0>(arrays), used, table, width);
     tcboost::LookedUp found;
     Sums sums = sums_of(cells, n, width, y, M, groups, [&](std::size_t, std::int64_t* out) {

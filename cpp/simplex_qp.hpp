@@ -41,11 +41,9 @@ class SimplexQp {
     // The rows of H are `stride` apart.
     SimplexQp(const double* H, std::size_t stride, const Vector& g, double theta, const Vector& w,
               Cholesky& free)
-        : H_(H), stride_(stride), g_(g), theta_(theta), w_(w), free_(free) {
-        double steepest = 1e-300;
-        for (double slope : g) steepest = std::max(steepest, std::fabs(slope));
-        tolerance_ = 1e-13 * steepest;
-    }
+        : H_(H), stride_(stride), g_(g), theta_(theta),
+          tolerance_(1e-13 * std::max(largest_size(g.data(), g.size()), 1e-300)), w_(w),
+          free_(free) {}
 
     // The solution d; false if H is not positive definite, as far as it was looked at.
     //

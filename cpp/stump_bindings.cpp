@@ -63,9 +63,7 @@ Sums column_edges(Weights A, Offsets places, Offsets signs) {
     if (signs.size() != t * width || places.size() != t * n_stumps)
         throw std::invalid_argument("columns need a sign for each column of A, and as many places "
                                     "or one");
-    const auto no_row = [&](std::int64_t j) { return j < 0 || std::size_t(j) >= A.shape(0); };
-    if (std::any_of(places.data(), places.data() + places.size(), no_row))
-        throw std::invalid_argument("there is no such row");
+    check_below(places.data(), places.size(), A.shape(0), "there is no such row");
     return filled<std::int64_t>({t, n_stumps}, [&](std::int64_t* out) {
         tcboost::column_edges(A.data(), width, places.data(), signs.data(), t, n_stumps, out);
     });
@@ -88,11 +86,9 @@ nb::tuple longest(Weights A, const std::vector<std::int64_t>& taken, Offsets sta
                   std::size_t limit) {
     const std::size_t n = A.shape(0);
     check_parts(starts, n);
+    check_below(taken.data(), taken.size(), n, "there is no such row");
     std::vector<bool> out_of_use(n);
-    for (std::int64_t j : taken) {
-        if (j < 0 || std::size_t(j) >= n) throw std::invalid_argument("there is no such row");
-        out_of_use[std::size_t(j)] = true;
-    }
+    for (std::int64_t j : taken) out_of_use[std::size_t(j)] = true;
     std::vector<double> lengths(n);
     auto found = tcboost::longest(A.data(), n, A.shape(1), out_of_use, starts.data(),
                                   starts.size() - 1, limit, lengths.data());
@@ -122,9 +118,7 @@ nb::object stump_scores(Features X, Offsets feature, Offsets start, Reals cuts, 
     if (table.shape(0) != cuts.shape(0) + 2 * n_used || table.shape(1) % 4 ||
         width > table.shape(1))
         throw std::invalid_argument("table needs two rows a feature more than there are cuts");
-    for (std::size_t u = 0; u < n_used; ++u)
-        if (feature(u) < 0 || std::size_t(feature(u)) >= X.shape(1))
-            throw std::invalid_argument("X has no such feature");
+    check_below(feature.data(), n_used, X.shape(1), "X has no such feature");
     const tcboost::StumpTables model{n_used,       feature.data(), start.data(), cuts.data(),
                                      table.data(), table.shape(1), unit};
     auto run = [&](double* scores, std::int64_t* classes) {
