@@ -52,6 +52,8 @@ class Cholesky {
                 if (!(rest > 0)) return false;
                 rows[r][n + r] = std::sqrt(rest);
                 order_.push_back(ks[r]);
+                ones_.push_back(1.0);
+                forward(ones_.data(), n + r, n + r + 1);
             }
         }
         return true;
@@ -89,16 +91,12 @@ class Cholesky {
                 turns_[i] = {carried[r] / length, last / length};
             }
         }
-        ones_.resize(std::min(ones_.size(), place));
+        ones_.resize(n);
+        std::fill(ones_.begin() + static_cast<std::ptrdiff_t>(place), ones_.end(), 1.0);
+        forward(ones_.data(), place, n);
     }
 
-    // L^-1 1, as far as it is not known: many variables may come and go before it is asked for.
-    const Vector& ones() {
-        const std::size_t known = ones_.size() / 2 * 2;  // a pair has the same bits every time
-        ones_.resize(known), ones_.resize(size(), 1.0);
-        forward(ones_.data(), known, size());
-        return ones_;
-    }
+    const Vector& ones() const { return ones_; }  // L^-1 1
 
     template <class See>
     void visit(See& see) {
