@@ -1,14 +1,18 @@
 """The budget by cross validation, and the scale of the probabilities."""
 
+import threading
+
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax, softmax
-from sklearn.datasets import load_iris
+from sklearn.base import BaseEstimator, clone
+from sklearn.datasets import load_iris, load_wine
 from sklearn.metrics import log_loss
 
-from tcboost import MultiBoostECC, TCBoostClassifier
+from tcboost import MultiBoostECC, MultiBoostHinge, MultiBoostMO, TCBoostClassifier
+from tcboost.boosting import Run
 from tcboost.rows.blocks import LocalRows
 from tcboost.theta import CURVES, STEPS, Style, best_scale, choose_level, content_folds
 
@@ -201,3 +205,49 @@ def test_the_papers_cross_validation():
         alone.fit(part.X, part.y, part.weight)
         wrong[fold == k] = alone.predict(rows.X[fold == k]) != rows.y[fold == k]
     assert choice.validation_error[0] == pytest.approx(rows.weight @ wrong)
+
+
+@pytest.mark.parametrize(
+    ("model", "in_threads"),
+    [
+        (TCBoostClassifier(max_iter=40), True),
+        (TCBoostClassifier(theta="auto", loss="exponential", max_iter=20), True),
+        (MultiBoostMO(theta="cv", max_iter=20), True),
+        (MultiBoostECC(theta="cv", max_iter=20, random_state=0), True),
+        (MultiBoostECC(theta="cv", max_iter=10, weak_learner="product", random_state=0), True),
+        (MultiBoostECC(theta="cv", max_iter=4, weak_learner="lda", random_state=0), False),
+        (MultiBoostHinge(theta="cv", max_iter=4), False),
+    ],
+    ids=lambda value: str(value).replace(" ", "") if isinstance(value, BaseEstimator) else "",
+)
+def test_folds_in_threads_choose_the_same(model, in_threads, monkeypatch):
+    X, y = load_wine(return_X_y=True)
+    callers, boost = set(), Run.boost
+
+    def seen(run, *args, **kwargs):
+        callers.add(threading.get_ident())
+        return boost(run, *args, **kwargs)
+
+    monkeypatch.setattr(Run, "boost", seen)
+    expected = clone(model).set_params(n_jobs=1).fit(X, y)
+    assert callers == {threading.get_ident()}
+    for n_jobs in (2, 7):
+        found = clone(model).set_params(n_jobs=n_jobs).fit(X, y)
+        for a, b in zip(found.theta_choice_, expected.theta_choice_, strict=True):
+            assert_array_equal(a, b)
+        assert_array_equal(found.decision_function(X), expected.decision_function(X))
+    assert (len(callers) > 1) == in_threads
+
+
+def test_an_error_in_a_fold_is_told(monkeypatch):
+    X, y = load_wine(return_X_y=True)
+    boost = Run.boost
+
+    def fails(run, *args, draft=0.0, **kwargs):
+        if draft and len(run.task.rows) % 2:
+            raise FloatingPointError("in a fold")
+        return boost(run, *args, draft=draft, **kwargs)
+
+    monkeypatch.setattr(Run, "boost", fails)
+    with pytest.raises(FloatingPointError, match="in a fold"):
+        MultiBoostMO(theta="cv", max_iter=20, n_jobs=2).fit(X, y)

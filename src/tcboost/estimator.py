@@ -310,7 +310,8 @@ class BoostingClassifier(CallbackSupportMixin, FittedClassifier):
             return self._start(part, seed, self._budget(theta), tol)
 
         n_classes = len(self.classes_)
-        return choose_theta(rows, n_classes, start, self.max_iter, search, self.verbose)
+        rule = start, self.max_iter, search, self.verbose
+        return choose_theta(rows, n_classes, *rule, n_threads=self._at_once(rows))
 
     def _choose_level(self, rows: LocalRows, seed: int) -> Choice:
         def start(part: LocalRows, style: Style) -> Run:
@@ -318,8 +319,17 @@ class BoostingClassifier(CallbackSupportMixin, FittedClassifier):
 
         free = self.coding == "vector" and isinstance(self.ridge, str)
         styles = STYLES if free else STYLES[:1]
-        n_classes, priced = len(self.classes_), self._priced
-        return choose_level(rows, n_classes, start, priced, self.max_iter, styles, self.verbose)
+        n_classes = len(self.classes_)
+        rule = start, self._priced, self.max_iter, styles, self.verbose
+        return choose_level(rows, n_classes, *rule, n_threads=self._at_once(rows))
+
+    def _at_once(self, rows: LocalRows) -> int:
+        """Folds may have a thread each where kernels do the work, not HiGHS or others' code.
+
+        That would not know of scikit-learn's settings, which are of the caller's thread.
+        """
+        kernels = self.weak_learner in ("stump", "product") and self.loss != "hinge"
+        return rows.n_threads if kernels else 1
 
     def _budget(self, theta: float) -> Budget:
         """Without a ridge unless one is asked for."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -11,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._core import bins_of
+from .in_threads import in_threads
 
 Vector = NDArray[np.float64]
 
@@ -50,14 +50,9 @@ def bin_features(
         limit = _MAX_RANKS if isinstance(max_bins, str) else int(max_bins)
     cut = partial(_cut_feature, weight=weight, limit=limit)
     found: list[tuple[Vector, bool, NDArray[Any]]] = []
-    with ThreadPoolExecutor(n_threads) as pool:  # which starts a thread when it needs one
-        each: Any = pool.map if n_threads > 1 and len(weight) >= _MANY else map
-        for block in blocks:
-            try:
-                found += list(each(cut, block))
-            except RuntimeError:  # there are no threads to be had
-                each = map
-                found += list(each(cut, block))
+    n_threads = n_threads if len(weight) >= _MANY else 1
+    for block in blocks:
+        found += in_threads(cut, n_threads, block)
     cuts, exact, bins = zip(*found, strict=True)
     return Binning(cuts, all(exact)), list(bins)
 

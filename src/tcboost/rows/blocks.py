@@ -143,7 +143,7 @@ class LocalRows:
         # is known as many as so even weights would take.
         even = 1.0 / float(self.weight @ self.weight)
         self.size: float = max(even, total if size is None else size)
-        self._settings = max_bins, n_jobs
+        self._max_bins = max_bins
         self._cut(max_bins)
 
     def _cut(self, max_bins: int | str | None) -> None:
@@ -183,11 +183,12 @@ class LocalRows:
         """The features of the rows, in a copy that is kept."""
         return _one_nan(self._given[self._chosen])
 
-    def subset(self, chosen: NDArray[np.bool_]) -> LocalRows:
-        """Some of the rows, in the same order, binned anew."""
+    def subset(self, chosen: NDArray[np.bool_], at_once: int = 1) -> LocalRows:
+        """Some of the rows, in the same order, binned anew; so many such share the threads."""
         weight, kept = self.weight[chosen], self._chosen[chosen]
-        size = self.size * float(weight.sum())
-        return LocalRows(self._given, self.y[chosen], weight, *self._settings, size, kept)
+        n_threads, size = -(-self.n_threads // at_once), self.size * float(weight.sum())
+        settings = self._max_bins, n_threads, size, kept
+        return LocalRows(self._given, self.y[chosen], weight, *settings)
 
     @property
     def group(self) -> NDArray[np.intp]:
