@@ -47,7 +47,7 @@ class LinearProgram(TotallyCorrective):
         self._weight, self._optimal = weight, True
         self._P = ColumnStore(self.z.size, np.int8)
         self._highs: Any = None
-        self._basis: tuple[list[Any], list[Any]] | None = None
+        self._put_away: tuple[list[Any], list[Any]] | None = None  # its basis, with a copy
 
     @property
     def solved(self) -> bool:
@@ -56,7 +56,7 @@ class LinearProgram(TotallyCorrective):
 
     def prune(self) -> NDArray[np.bool_]:
         """Forget columns without weight; return which were kept."""
-        self._highs = self._basis = None
+        self._highs = self._put_away = None
         return super().prune()
 
     def update(
@@ -82,19 +82,15 @@ class LinearProgram(TotallyCorrective):
         n, width = self.z.shape
         highs = self._program()
         highs.changeColCost(n * width, self.theta)
-        if self._basis is not None:
-            basis = highspy.HighsBasis()
-            new = highs.getNumRow() - len(self._basis[1])
-            basis.col_status = self._basis[0]
-            basis.row_status = self._basis[1] + new * [highspy.HighsBasisStatus.kBasic]
+        basis = highs.getBasis()  # of the last solve, and new rows are basic
+        if basis.valid:
             highs.clearSolver()
             highs.setBasis(basis)
         highs.run()
         self._optimal = highs.getModelStatus() == highspy.HighsModelStatus.kOptimal
         if not self._optimal:  # the last coefficients stay, and the certificate is for them
             return
-        solution, basis = highs.getSolution(), highs.getBasis()
-        self._basis = list(basis.col_status), list(basis.row_status)
+        solution = highs.getSolution()
         w = np.maximum(0.0, -np.array(solution.row_dual)[-len(self.w) :])
         self.w = w * min(1.0, self.theta / max(float(w.sum()), 1e-300))
         self.z = (self._P.matrix.astype(float) @ self.w).reshape(self.z.shape)
@@ -123,7 +119,18 @@ class LinearProgram(TotallyCorrective):
             row = np.append(rho, -1.0)
             used = np.flatnonzero(row).astype(np.int32)
             self._highs.addRow(-highspy.kHighsInf, 0.0, len(used), used, row[used])
+        if self._put_away:
+            basis = highspy.HighsBasis()
+            basis.col_status, of_rows = self._put_away
+            new = self._highs.getNumRow() - len(of_rows)
+            basis.row_status = of_rows + new * [highspy.HighsBasisStatus.kBasic]
+            self._highs.setBasis(basis)
+            self._put_away = None
         return self._highs
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_highs": None}  # it is built anew when it is needed
+        """HiGHS itself is built anew when it is needed."""
+        put_away = self._put_away
+        if self._highs is not None and (basis := self._highs.getBasis()).valid:
+            put_away = list(basis.col_status), list(basis.row_status)
+        return {**self.__dict__, "_highs": None, "_put_away": put_away}
