@@ -23,7 +23,8 @@ from timing import in_fresh_process, machine, versions
 FIT = """
 import ctypes, re, sys
 from pathlib import Path
-import numpy as np, tcboost
+import numpy as np
+from tcboost import *
 
 def megabytes(field):
     status = Path("/proc/self/status").read_text()
@@ -34,7 +35,7 @@ X, y = np.load(folder + "/X.npy"), np.load(folder + "/y.npy")
 np.random.default_rng(int(seed)).shuffle(order := np.arange(len(y)))
 X[:], y[:] = X[order], y[order]
 del order
-model = eval(model, vars(tcboost))
+model = eval(model)
 model.fit(X[:1000], y[:1000])  # libraries and their threads are no part of it
 ctypes.CDLL(None).malloc_trim(0)  # what is free does not count as there before
 Path("/proc/self/clear_refs").write_text("5")

@@ -2,8 +2,9 @@
 
 Every time is taken in a process of its own, of which the first run only fills the caches of
 files and of bytecode. Claims: the import adds at most 50 ms, the first fit takes at most 50
-ms. The peer of the import is scikit-learn's own, of the fit scikit-learn's AdaBoostClassifier
-with as many stumps.
+ms. Most names are loaded when they are asked for, which is before a fit: import and all names
+are shown together, too. The peer of the import is scikit-learn's own, of the fit
+scikit-learn's AdaBoostClassifier with as many stumps.
 
     python benchmarks/startup.py [--repeats N] [--quick]
 """
@@ -23,15 +24,19 @@ import sklearn.ensemble
 times += [time.perf_counter(), time.process_time()]
 import tcboost
 times += [time.perf_counter(), time.process_time()]
-print(times[3] - times[1], times[4] - times[2], times[2] - times[0])
+from tcboost import *
+times += [time.perf_counter(), time.process_time()]
+print(times[3] - times[1], times[4] - times[2], times[5] - times[1], times[6] - times[2])
+print(times[2] - times[0])
 """
 
 FIT = """
 import sys, time
-import sklearn.ensemble, tcboost
+from sklearn.ensemble import AdaBoostClassifier
+from tcboost import *
 from sklearn.datasets import load_iris
 X, y = load_iris(return_X_y=True)
-model = eval(sys.argv[1], {**vars(tcboost), **vars(sklearn.ensemble)})
+model = eval(sys.argv[1])
 start = time.perf_counter(), time.process_time()
 model.fit(X, y)
 print(time.perf_counter() - start[0], time.process_time() - start[1])
@@ -47,7 +52,11 @@ MODELS = (
     "AdaBoostMO(max_iter=20)",
     "AdaBoostClassifier(n_estimators=20)",
 )
-PEERS = ("import sklearn.ensemble", "first fit, `AdaBoostClassifier(n_estimators=20)`")
+SHOWN = (  # without a claim
+    "all of its names, too",
+    "import sklearn.ensemble",
+    "first fit, `AdaBoostClassifier(n_estimators=20)`",
+)
 LIMIT = 50.0  # ms
 
 
@@ -61,7 +70,8 @@ def main() -> None:
     for _ in range(repeats + 1):  # in turn; the first one does not count
         ours = in_fresh_process(IMPORT).split()
         times.setdefault("import tcboost, after sklearn.ensemble", []).append(ours[:2])
-        times.setdefault("import sklearn.ensemble", []).append(2 * ours[2:])
+        times.setdefault("all of its names, too", []).append(ours[2:4])
+        times.setdefault("import sklearn.ensemble", []).append(2 * ours[4:])
         for model in MODELS:
             found = in_fresh_process(FIT, model).split()
             times.setdefault(f"first fit, `{model}`", []).append(found)
@@ -77,7 +87,7 @@ def main() -> None:
         clock, processor = 1e3 * np.array(found[1:], dtype=float).T
         median = np.median(clock)
         met = "met" if median <= LIMIT else "not met"
-        met = "" if what in PEERS else met
+        met = "" if what in SHOWN else met
         figures = (median, clock.min(), np.median(processor))
         print(f"| {what} | {' | '.join(f'{t:.0f}' for t in figures)} | {met} |")
 

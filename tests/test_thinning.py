@@ -29,7 +29,7 @@ from reference.programs import solve_master
 from tcboost import plot_theta_path, theta_path, thin
 from tcboost.losses import SMOOTH
 from tcboost.theta import content_folds
-from tcboost.thin import Thinning
+from tcboost.thinning import Thinning
 
 WINE = load_wine(return_X_y=True)
 NOISY = make_classification(
