@@ -214,6 +214,7 @@ def test_the_papers_cross_validation():
         (TCBoostClassifier(theta="auto", loss="exponential", max_iter=20), True),
         (MultiBoostMO(theta="cv", max_iter=20), True),
         (MultiBoostECC(theta="cv", max_iter=20, random_state=0), True),
+        (MultiBoostECC(theta="cv", max_iter=10, loss="logistic", random_state=0), True),
         (MultiBoostECC(theta="cv", max_iter=10, weak_learner="product", random_state=0), True),
         (MultiBoostECC(theta="cv", max_iter=4, weak_learner="lda", random_state=0), False),
         (MultiBoostHinge(theta="cv", max_iter=4), False),

@@ -93,7 +93,7 @@ def _labels(y: Any) -> bool:
 
 
 class BoostingClassifier(CallbackSupportMixin, FittedClassifier):
-    """The base of `classifier.TCBoostClassifier` and of those in `named`, `relatives`, `thin`.
+    """The base of `TCBoostClassifier` and of those in `named`, `relatives` and `thinning`.
 
     A subclass says which margin it has (`_pairwise`); it has `theta` and `tol` among its
     parameters unless it is `_stage_wise`.

@@ -134,9 +134,12 @@ def choose_theta(
     """
     fold = content_folds(rows, n_folds)
     at_once = min(n_threads, n_folds)
-    runs = [start(rows.subset(fold != k, at_once), search.grid[0]) for k in range(n_folds)]
-    others = [rows.X[fold == k] for k in range(n_folds)]
     scores = np.zeros((len(rows), n_classes))
+
+    def start_fold(k: int) -> Run:
+        return start(rows.subset(fold != k, at_once), search.grid[0])
+
+    runs = in_threads(start_fold, at_once, range(n_folds))
 
     def validate(theta: float) -> tuple[Vector, float]:
         def of_fold(k: int) -> None:
@@ -144,7 +147,7 @@ def choose_theta(
             if theta != run.corrector.theta:
                 run.set_budget(run.corrector.budget._replace(theta=theta))
             run.boost(max_iter, draft=_PATH_DRAFT)
-            scores[fold == k] = scores_of(run, others[k])
+            scores[fold == k] = scores_of(run, rows.X[fold == k])
 
         in_threads(of_fold, at_once, range(n_folds))
         return scores, float(np.mean([np.count_nonzero(lengths(r.w)) for r in runs]))
@@ -198,11 +201,14 @@ def choose_level(
     n_tried = min(n_folds, -(-_ENOUGH_ROWS * n_folds // len(rows)))
     tried = [k for k in range(n_tried) if 0 < np.count_nonzero(fold == k) < len(rows)]
     at_once = min(n_threads, len(tried)) if len(rows) * n_classes >= _WORTH_THREADS else 1
-    parts = [rows.subset(fold != k, at_once) for k in tried]
+    parts = in_threads(lambda k: rows.subset(fold != k, at_once), at_once, tried)
     chosen = np.concatenate([np.flatnonzero(fold == k) for k in tried])
     y, weight = rows.y[chosen], rows.weight[chosen] / rows.weight[chosen].sum()
     others = [rows.X[fold == k] for k in tried]
     table: dict[tuple[int, float], tuple[float, ...]] = {}
+
+    def start_fold(part: LocalRows, style: Style) -> Run:
+        return start(part.coarser(style.max_bins), style)
 
     def validate(level: float) -> float:
         def of_fold(run: Run, X: Vector) -> Vector:
@@ -223,7 +229,7 @@ def choose_level(
     first = begun = _FIRST
     winner, least = (0, first), np.inf
     for s, style in enumerate(styles):
-        runs = [start(part.coarser(style.max_bins), style) for part in parts]
+        runs = in_threads(start_fold, at_once, parts, [style] * len(parts))
         level, loss = _best_level(validate, first, _HOPELESS * least)
         if loss < (1.0 - _CLEARLY) * least:
             winner, least, begun = (s, level), loss, first

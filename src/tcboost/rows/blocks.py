@@ -186,7 +186,7 @@ class LocalRows:
     def subset(self, chosen: NDArray[np.bool_], at_once: int = 1) -> LocalRows:
         """Some of the rows, in the same order, binned anew; so many such share the threads."""
         weight, kept = self.weight[chosen], self._chosen[chosen]
-        n_threads, size = -(-self.n_threads // at_once), self.size * float(weight.sum())
+        n_threads, size = max(1, self.n_threads // at_once), self.size * float(weight.sum())
         settings = self._max_bins, n_threads, size, kept
         return LocalRows(self._given, self.y[chosen], weight, *settings)
 

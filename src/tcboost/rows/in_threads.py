@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextvars import copy_context
 from threading import Lock, Thread
 from typing import Any, TypeVar
 
@@ -16,9 +17,10 @@ def in_threads(work: Callable[..., R], n_threads: int, *things: Iterable[Any]) -
     If no more threads are to be had, those there are do it all. After an error no more work is
     begun, and it is raised once what had begun is done.
     """
-    if n_threads <= 1:
-        return [work(*arguments) for arguments in zip(*things, strict=True)]
-    numbered, lock = enumerate(zip(*things, strict=True)), Lock()
+    todo = list(zip(*things, strict=True))
+    if min(n_threads, len(todo)) <= 1:
+        return [work(*arguments) for arguments in todo]
+    numbers, lock = iter(range(len(todo))), Lock()
     found: dict[int, R] = {}
     errors: list[BaseException] = []
 
@@ -26,24 +28,36 @@ def in_threads(work: Callable[..., R], n_threads: int, *things: Iterable[Any]) -
         try:
             while not errors:
                 with lock:
-                    i, arguments = next(numbered, (-1, ()))
-                if i < 0:
+                    i = next(numbers, None)
+                if i is None:
                     return
-                found[i] = work(*arguments)
+                found[i] = work(*todo[i])
         except BaseException as error:
             errors.append(error)
 
     others: list[Thread] = []
+
+    def join() -> None:
+        for thread in others:
+            thread.join()
+
     try:
-        for _ in range(n_threads - 1):
-            thread = Thread(target=take_turns)
-            thread.start()
+        for _ in range(min(n_threads, len(todo)) - 1):
+            # With what the caller has set: np.errstate, for one.
+            thread = Thread(target=copy_context().run, args=(take_turns,))
+            try:
+                thread.start()
+            except RuntimeError:
+                break  # no more threads to be had
             others.append(thread)
-    except RuntimeError:  # no more threads to be had
-        pass
-    take_turns()
-    for thread in others:
-        thread.join()
-    if errors:
-        raise errors[0]
-    return [found[i] for i in range(len(found))]
+        take_turns()
+        join()
+    except BaseException as error:  # an interrupt, outside of the work
+        errors.append(error)
+        join()
+    try:
+        if errors:
+            raise errors[0]
+        return [found[i] for i in range(len(todo))]
+    finally:
+        errors.clear()  # they hold frames, and those hold them
