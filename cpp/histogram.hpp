@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "machine.hpp"
@@ -112,7 +113,9 @@ class Histogram {
           // A table starts a line of its own, and so do the rows of a thread.
           per_table_(((n_cells_ + classes()) * stride_ + 7) / 8 * 8),
           per_thread_((few() * stride_ + 7) / 8 * 8), tables_(tables),
-          sums_(lines(tables * per_table_)), V_(lines(threads * per_thread_)) {}
+          sums_(new Line[tables * per_table_ / 8 + 1]), V_(lines(threads * per_thread_)) {
+        clear();
+    }
 
     // Rows at a time, at the most: 64 kB of V, and a chunk of the weights. With a quarter of that
     // two threads took a fifth longer. No more than there are: to clear the rest took a tenth of
@@ -124,14 +127,20 @@ class Histogram {
     // Rows of the result after those of the features.
     std::size_t classes() const { return y_ && !M_ ? width_ : 0; }
 
-    void clear() { std::fill(sums_.begin(), sums_.end(), Line{}); }
+    // Every thread its own table, which is then near it.
+    void clear() {
+        const std::size_t size = per_table_ / 8;
+        parallel_for(tables_, per_table_ < worth_threads ? 1 : int(tables_), [&](std::size_t t) {
+            std::fill_n(sums_.get() + t * size, size + (t + 1 == tables_), Line{});
+        });
+    }
 
     std::size_t stride() const { return stride_; }
 
     // The room of a thread for few rows of V, and the sums by class of a table.
     std::int64_t* room(std::size_t thread) { return V_.data()->at + thread * per_thread_; }
     std::int64_t* of_classes(std::size_t table) {
-        return sums_.data()->at + table * per_table_ + n_cells_ * stride_;
+        return sums_.get()->at + table * per_table_ + n_cells_ * stride_;
     }
 
     // The rows from i on, few at the most, whose weights are u; in the wanted groups from `begin`
@@ -151,34 +160,55 @@ class Histogram {
                          : stride_ == 8 ? add_rows<8, Bin>
                                         : add_rows<0, Bin>;
         add(cells_ + i, n_, room(thread), rows, stride_, groups_, begin, end,
-            sums_.data()->at + table * per_table_);
+            sums_.get()->at + table * per_table_);
     }
 
     // out[offset[d] + b, k] = sum of V[i, k] over the rows with 1 <= bin of (i, d) <= b, for
     // b >= 1; row offset[d] holds the sum over the missing values, bin 0. Then a row a class.
-    void prefix_sums(std::int64_t* out) {
-        std::int64_t* sums = sums_.data()->at;
-        for (std::size_t t = 1; t < tables_; ++t)
-            for (std::size_t j = 0; j < per_table_; ++j) sums[j] += sums[t * per_table_ + j];
-        const std::int32_t* place = groups_.place;
-        const auto n_bins = static_cast<std::size_t>(groups_.offset[groups_.n_features]);
-        std::fill(out, out + n_bins * width_, 0);
+    void prefix_sums(std::int64_t* out, int n_threads) {
+        std::int64_t* sums = sums_.get()->at;
+        const int threads = n_cells_ * stride_ < worth_threads ? 1 : n_threads;
+        if (tables_ > 1)
+            parallel_for(tables_, threads, [&](std::size_t part) {
+                const std::size_t end = per_table_ * (part + 1) / tables_;
+                for (std::size_t t = 1; t < tables_; ++t)
+                    for (std::size_t j = per_table_ * part / tables_; j < end; ++j)
+                        sums[j] += sums[t * per_table_ + j];
+            });
+        std::vector<const std::int32_t*> place(groups_.n_features + 1, groups_.place);
         for (std::size_t d = 0; d < groups_.n_features; ++d) {
             const std::int64_t* of_group = groups_.first + groups_.group[d];
-            std::int64_t* of_bins = out + static_cast<std::size_t>(groups_.offset[d]) * width_;
-            for (std::int64_t c = of_group[0]; c < of_group[1]; ++c, ++place)
-                for (std::size_t k = 0; k < width_; ++k)
-                    of_bins[static_cast<std::size_t>(*place) * width_ + k] +=
-                        sums[static_cast<std::size_t>(c) * stride_ + k];
-            const auto bins = static_cast<std::size_t>(groups_.offset[d + 1] - groups_.offset[d]);
-            for (std::size_t j = 2 * width_; j < bins * width_; ++j)
-                of_bins[j] += of_bins[j - width_];
+            place[d + 1] = place[d] + (of_group[1] - of_group[0]);
         }
+        parallel_for(groups_.n_features, threads, [&](std::size_t d) {
+            const auto first = static_cast<std::size_t>(groups_.offset[d]);
+            const auto bins = static_cast<std::size_t>(groups_.offset[d + 1]) - first;
+            const std::int64_t* cell = sums + groups_.first[groups_.group[d]] * std::int64_t(stride_);
+            sum_up(cell, place[d], std::size_t(place[d + 1] - place[d]), bins, out + first * width_);
+        });
+        const auto n_bins = static_cast<std::size_t>(groups_.offset[groups_.n_features]);
         for (std::size_t c = 0; c < classes(); ++c)
             std::copy_n(sums + (n_cells_ + c) * stride_, width_, out + (n_bins + c) * width_);
     }
 
   private:
+    // Sums from which on threads clear, merge and add them up in less time than it takes to call
+    // them: with two of them 0.3 ms less of a round on covertype, a fortieth.
+    static constexpr std::size_t worth_threads = 1 << 15;
+
+    // Those of the bins of a feature, from those of the cells of its group.
+    void sum_up(const std::int64_t* cells, const std::int32_t* place, std::size_t n_cells,
+                std::size_t bins, std::int64_t* out) const {
+        std::fill(out, out + bins * width_, 0);
+        with_constant(width_, [&](auto width) {
+            for (std::size_t c = 0; c < n_cells; ++c) {
+                std::int64_t* bin = out + static_cast<std::size_t>(place[c]) * width;
+                for (std::size_t k = 0; k < width; ++k) bin[k] += cells[c * stride_ + k];
+            }
+            for (std::size_t j = 2 * width; j < bins * width; ++j) out[j] += out[j - width];
+        });
+    }
+
     void make_V(std::size_t i, std::size_t rows, const std::int64_t* u, std::int64_t* V,
                 std::int64_t* by_class) const {
         const std::size_t stride = stride_, K = width_ - (classes() ? 1 : 0);
@@ -202,7 +232,8 @@ class Histogram {
     const std::int8_t* M_;
     const Groups& groups_;
     std::size_t n_, width_, stride_, n_cells_, per_table_, per_thread_, tables_;
-    std::vector<Line> sums_, V_;
+    std::unique_ptr<Line[]> sums_;
+    std::vector<Line> V_;
 };
 
 // As many tables of sums as there are threads, as long as these are few.
@@ -234,7 +265,7 @@ void prefix_sums(const Bin* cells, const std::int64_t* u, const std::int64_t* y,
             i += rows;
         }
     });
-    histogram.prefix_sums(out);
+    histogram.prefix_sums(out, n_threads);
 }
 
 // The same of the dual weights at the margins z, which are never held as a whole: there is no
@@ -269,7 +300,7 @@ DualIntegers weigh_and_sum(const Bin* cells, const double* z, const double* weig
                 groups.n_wanted, room, std::vector<std::int64_t>(threads * room)};
     const DualIntegers dual =
         dual_integers(z, weight, cross_entropy, least, n, K, n_threads, added);
-    added.histogram.prefix_sums(out);
+    added.histogram.prefix_sums(out, n_threads);
     return dual;
 }
 

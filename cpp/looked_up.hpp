@@ -69,7 +69,7 @@ LookedUp look_up_and_sum(const Bin* cells, const CellScores<Bin>& scores, const 
         met[c].total = round_all(x.data(), x.size(), scale, false, u.data());
         histogram.add(i, rows, u.data(), 0, groups.n_wanted, thread, thread);
     });
-    histogram.prefix_sums(out);
+    histogram.prefix_sums(out, n_threads);
     LookedUp all;
     for (const LookedUp& part : met) {
         all.total += part.total, all.error += part.error;

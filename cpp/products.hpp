@@ -153,7 +153,7 @@ Multiplied multiply_and_sum(double* E, const Step<Bin>& step, const double* weig
                           histogram.room(thread), histogram.of_classes(thread));
         histogram.add_room(i, rows.n, 0, groups.n_wanted, thread, thread);
     });
-    histogram.prefix_sums(out);
+    histogram.prefix_sums(out, n_threads);
     // The sums by class have the own class, too, which is left out.
     const auto n_bins = static_cast<std::size_t>(groups.offset[groups.n_features]);
     std::int64_t* by_class = out + n_bins * n_classes;

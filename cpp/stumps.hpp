@@ -79,16 +79,22 @@ void stump_signs(const std::vector<StumpSigns<Bin>>& stumps, std::size_t n, std:
 inline void stump_edges(const std::int64_t* sums, std::size_t width, const std::int64_t* left,
                         const std::int64_t* missing, std::size_t n,
                         std::pair<std::size_t, std::size_t> rows, std::int64_t* A) {
-    std::vector<std::int64_t> total(width);
-    for (std::size_t k = 0; k < width; ++k)
-        total[k] = sums[rows.first * width + k] + sums[rows.second * width + k];
-    for (std::size_t j = 0; j < n; ++j) {
-        std::int64_t* a = A + j * width;
-        std::copy_n(total.data(), width, a);
-        for (const std::int64_t row : {left[j], missing[j]})
-            for (std::size_t k = 0; row >= 0 && k < width; ++k)
-                a[k] -= 2 * sums[std::size_t(row) * width + k];
-    }
+    // With the width known to the compiler it takes half the time (15,000 stumps of covertype).
+    with_constant(width, [&](auto w) {
+        std::vector<std::int64_t> total(w);
+        for (std::size_t k = 0; k < w; ++k)
+            total[k] = sums[rows.first * w + k] + sums[rows.second * w + k];
+        const std::int64_t* all = total.data();
+        for (std::size_t j = 0; j < n; ++j) {
+            std::int64_t* TCBOOST_RESTRICT a = A + j * w;
+            const std::int64_t twice = left[j] < 0 ? 0 : 2;
+            const std::int64_t* some = sums + std::size_t(twice ? left[j] : 0) * w;
+            for (std::size_t k = 0; k < w; ++k) a[k] = all[k] - twice * some[k];
+            if (missing[j] < 0) continue;
+            some = sums + std::size_t(missing[j]) * w;
+            for (std::size_t k = 0; k < w; ++k) a[k] -= 2 * some[k];
+        }
+    });
 }
 
 // Edges of t columns of stumps: those of their stumps, the rows of A (by rows of `width`) at their

@@ -35,6 +35,7 @@ from tcboost import (
     TCBoostClassifier,
 )
 from tcboost.correctors import lengths, master
+from tcboost.estimator import _encoded
 
 ALL = [AdaBoostMO, AdaBoostECC, MultiBoostMO, MultiBoostECC, MultiBoostHinge]
 CORRECTIVE = [MultiBoostMO, MultiBoostECC, MultiBoostHinge]
@@ -479,6 +480,27 @@ def test_two_classes_have_one_score_and_two_probabilities():
     model = TCBoostClassifier().fit(X, y)
     assert model.decision_function(X).shape == (len(y),)
     assert_array_equal(model.predict_proba(X)[:, 1] > 0.5, model.predict(X) == 2)
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        np.array([3, 1, 1, 7]),
+        np.array([-128, 127] * 200, dtype=np.int8),
+        np.array([255, 0, 7] * 200, dtype=np.uint8),
+        np.array([-(2**63), 2**63 - 1]),
+        np.array([2**64 - 1, 2**64 - 3] * 2, dtype=np.uint64),
+        np.array([-7, -5, -6, -7]),
+        np.array(["b", "a", "b"]),
+        np.array([2.5, 1.5]),
+        np.array([True, False, True]),
+    ],
+    ids=str,
+)
+def test_labels_are_encoded_as_numpy_does(y):
+    for found, expected in zip(_encoded(y), np.unique(y, return_inverse=True), strict=True):
+        assert found.dtype == expected.dtype
+        assert_array_equal(found, expected)
 
 
 def test_public_names():

@@ -92,6 +92,16 @@ def _labels(y: Any) -> bool:
     return plain and 2 * len(np.unique(y)) <= len(y)
 
 
+def _encoded(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
+    """The classes, and the place of each label among them."""
+    if y.dtype.kind in "iu" and int(y.max()) - int(low := y.min()) < len(y):
+        # Half the time of sorting, on covertype. What wraps around does so twice.
+        places = (y.astype(np.uint64) - low.astype(np.uint64)).astype(np.intp)
+        there = np.bincount(places) > 0
+        return np.flatnonzero(there).astype(y.dtype) + low, (np.cumsum(there) - 1)[places]
+    return np.unique(y, return_inverse=True)
+
+
 class BoostingClassifier(CallbackSupportMixin, FittedClassifier):
     """The base of `TCBoostClassifier` and of those in `named`, `relatives` and `thinning`.
 
@@ -199,7 +209,7 @@ class BoostingClassifier(CallbackSupportMixin, FittedClassifier):
         if (weight < 0).any():
             raise ValueError("sample_weight and class_weight must not be negative")
         kept = weight > 1e-300  # less would underflow, and weighs nothing
-        self.classes_, labels = np.unique(y[kept], return_inverse=True)
+        self.classes_, labels = _encoded(y[kept])
         if len(self.classes_) < 2:
             raise ValueError(
                 f"y holds one class only ({self.classes_[0]!r}) among the rows of positive "

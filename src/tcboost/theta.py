@@ -31,10 +31,10 @@ _FURTHER, _HOPELESS = 2.0, 1.1  # the first level of another style; how much wor
 _FEW, _REPEATED = 50, 5  # fewer different rows, each as often or more: no level is tried
 _ENOUGH_ROWS = 1000
 _DRAFT = 0.3
+_PATH_DRAFT = 1e-3  # the same for a path of budgets, whose tolerance is loose already
 # Scores from which on folds at once, a thread each, take less time: a default fit 0.9 of it on
 # wine and 0.6 on digits and dna. Two threads for one fold after the other gain a tenth there.
 _WORTH_THREADS = 500
-_PATH_DRAFT = 1e-3  # the same for a path of budgets, whose tolerance is loose already
 
 
 def stagewise(task: Task, max_iter: int) -> tuple[list[Column], list[float]]:

@@ -2,6 +2,7 @@
 
 import itertools
 import os
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -62,6 +63,20 @@ def test_threads_do_not_matter(dtype):
     expected = ref.prefix_sums(bins, V, offset)
     for n_threads in (1, 2, 3, 7, 20):
         assert prefix_sums(bins, V, offset, n_threads).tolist() == expected
+
+
+def test_many_bins_are_summed_up_in_threads():
+    n, n_bins, n_features = 40_000, 6_000, 3
+    rng = np.random.default_rng(5)
+    bins = np.asfortranarray(rng.integers(n_bins, size=(n, n_features)).astype(np.uint16))
+    V, offset = rng.integers(-9, 10, size=(n, 3)), n_bins * np.arange(n_features + 1)
+    expected = np.zeros((n_features, n_bins, 3), dtype=np.int64)
+    for d in range(n_features):
+        np.add.at(expected[d], bins[:, d], V)
+    expected[:, 1:] = expected[:, 1:].cumsum(axis=1)
+    for n_threads in (1, 2, 5):
+        sums = prefix_sums(bins, V, offset, n_threads)
+        np.testing.assert_array_equal(sums, expected.reshape(-1, 3))
 
 
 @pytest.mark.parametrize(("dtype", "n_bins"), [(np.uint8, 256), (np.uint16, 65_536)])
@@ -381,3 +396,21 @@ def test_coarser_rows_are_those_of_fewer_bins():
     assert len(rows.binning.cuts[0]) > 7  # they are as they were
     assert few.coarser(8) is few
     assert rows.coarser(None) is rows
+
+
+@pytest.mark.parametrize(
+    "weight",
+    [
+        np.ones(7),
+        np.full(7, 3.0),
+        0.25 * np.arange(1.0, 900.0),
+        np.random.default_rng(0).uniform(size=1000),
+        np.array([0.25, 0.3]),
+        np.array([2.0**-900, 1.0, 3.0]),
+        np.array([1.0, 2.0**53, 3.0]),
+    ],
+    ids=lambda w: f"{len(w)} from {w[0]:.3g}",
+)
+def test_sums_of_weights_are_rounded_once(weight):
+    total = sum(map(Fraction, weight.tolist()))
+    assert blocks._exact_sum(weight) == float(total)

@@ -83,8 +83,8 @@ class LinearProgram(TotallyCorrective):
         highs = self._program()
         highs.changeColCost(n * width, self.theta)
         basis = highs.getBasis()  # of the last solve, and new rows are basic
+        highs.clearSolver()
         if basis.valid:
-            highs.clearSolver()
             highs.setBasis(basis)
         highs.run()
         self._optimal = highs.getModelStatus() == highspy.HighsModelStatus.kOptimal

@@ -137,7 +137,7 @@ class LocalRows:
             chosen, weight = order[starts], np.add.reduceat(weight[order], starts)
             y = y[chosen]
         self._given, self._chosen, self.y = X, chosen, y
-        total = math.fsum(weight.tolist())
+        total = _exact_sum(weight)
         self.weight: Vector = weight / total
         # How many rows these stand for: `size`, if weights are numbers of rows, and if nothing
         # is known as many as so even weights would take.
@@ -253,6 +253,17 @@ def _canonical_groups(
         bits, others = (_one_nan(X[rows]).view(np.uint64) for rows in (this, last))
         same[part] = (bits == others).all(axis=1) & (y[this] == y[last])
     return order, np.flatnonzero(~same)
+
+
+def _exact_sum(weight: Vector) -> float:
+    """The sum, rounded once: it is the same in any order."""
+    unit = float(weight.min())
+    counts = weight / unit  # numbers of rows, mostly: they take a fifth of the time
+    if math.frexp(unit)[0] == 0.5 and (counts == np.rint(counts)).all():
+        total = float(counts.sum())
+        if total < 2**53:
+            return unit * total
+    return math.fsum(weight.tolist())
 
 
 def _one_nan(X: Vector) -> Vector:
