@@ -594,6 +594,8 @@ def test_weights_of_classes_make_no_rows():
         for weight in (None, np.full(len(y), 0.5))
     ]
     assert_array_equal(*(m.decision_function(X) for m in models))
+    with pytest.raises(ValueError, match="leave no row of positive weight"):
+        TCBoostClassifier(class_weight=dict.fromkeys(range(3), 0)).fit(X, y)
     with pytest.raises(ValueError, match="class_weight must be finite"):
         TCBoostClassifier(class_weight={0: np.nan, 1: 1, 2: 1}).fit(X, y)
 

@@ -209,6 +209,8 @@ class BoostingClassifier(CallbackSupportMixin, FittedClassifier):
         if (weight < 0).any():
             raise ValueError("sample_weight and class_weight must not be negative")
         kept = weight > 1e-300  # less would underflow, and weighs nothing
+        if not kept.any():
+            raise ValueError("sample_weight and class_weight leave no row of positive weight")
         self.classes_, labels = _encoded(y[kept])
         if len(self.classes_) < 2:
             raise ValueError(
