@@ -162,8 +162,10 @@ def test_a_broken_off_download_is_refused(publisher):
 def test_without_a_network(publisher, monkeypatch):
     closed = {"glass.data": ("0" * 64, "http://127.0.0.1:9/glass.data")}
     monkeypatch.setitem(datasets.FILES, "glass", closed)
-    with pytest.raises(FileNotFoundError, match=r"did not answer.*TCBOOST_DATA.*--data-dir"):
+    told = r"did not answer.*TCBOOST_DATA.*--data-dir"
+    with pytest.raises(FileNotFoundError, match=told) as caught:
         load("glass")
+    assert caught.value.__suppress_context__  # a message, without the tracebacks behind it
 
 
 def test_what_cannot_be_downloaded(publisher, monkeypatch):

@@ -206,10 +206,11 @@ def _download(name: str, folder: Path) -> None:
             pooch.retrieve(address, f"sha256:{sha256}", file, folder)
         except OSError as e:  # those of requests are OSErrors
             reason = f"{address} did not answer as it should ({type(e).__name__}: {e})"
-            raise FileNotFoundError(f"{file} of {name}: {reason}; {_REMEDY}") from e
+            # The reason is told; where it came from would be pages of other people's code.
+            raise FileNotFoundError(f"{file} of {name}: {reason}; {_REMEDY}") from None
         except ValueError as e:
             reason = f"{address} is not the file it should be ({e})"
-            raise ValueError(f"{file} of {name}: {reason}; {_REMEDY}") from e
+            raise ValueError(f"{file} of {name}: {reason}; {_REMEDY}") from None
 
 
 def _existing(path: Path) -> Path:
