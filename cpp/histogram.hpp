@@ -71,7 +71,7 @@ TCBOOST_WIDE void add_rows(const Bin* cells, std::size_t n, const std::int64_t* 
 }
 
 // Rows of V, the adjoint of pairwise margins, from their weights u (rows x width) and classes y;
-// and the sums of u by class, if they are wanted. These have a loop of their own: to read what was
+// and the sums of V by class, if they are wanted. These have a loop of their own: to read what was
 // written just before takes longer.
 template <class Width>
 TCBOOST_WIDE void pairwise_rows(Width width, const std::int64_t* u, const std::int64_t* y,
@@ -89,13 +89,13 @@ TCBOOST_WIDE void pairwise_rows(Width width, const std::int64_t* u, const std::i
     }
     if (!by_class) return;
     for (std::size_t r = 0; r < rows; ++r) {
-        const std::int64_t* from = u + r * width;
+        const std::int64_t* from = V + r * stride;
         std::int64_t* TCBOOST_RESTRICT sum = by_class + static_cast<std::size_t>(y[r]) * stride;
-        for (std::size_t k = 0; k < width; ++k) sum[k] += from[k];
+        for (std::size_t k = 0; k < width + 1; ++k) sum[k] += from[k];
     }
 }
 
-// Sums of V by cell and, where V is the adjoint of pairwise margins, of u by class.
+// Sums of V by cell and, where it is the adjoint of pairwise margins, by class.
 //
 // V follows from the dual weights u of a row: it is u, or with the classes y the adjoint of
 // margins, with a code M (`Codeword.adjoint`) M[y_i] u[i], else (`Pairwise.adjoint`, width is one

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <numeric>
 #include <vector>
 
 #include "dense.hpp"
@@ -54,8 +55,9 @@ struct SignedRows {
 };
 
 // Rows of E, `stride` apart, whose own class and padding are zero, are multiplied; V gets their
-// adjoint in integers, scale to one, and by_class its sums. A row counts as wrong if a number is
-// above its bound, compared by their bits: that is the same for numbers that are not negative.
+// adjoint in integers, scale to one, and by_class its sums but for the own classes. A row counts as
+// wrong if a number is above its bound, compared by their bits: that is the same for numbers that are
+// not negative.
 //
 // Written in packs of four: left to itself the compiler takes the numbers apart for what is asked of
 // them across a row, which takes three times as long.
@@ -93,8 +95,8 @@ TCBOOST_WIDE Multiplied multiply_rows(double* E, const SignedRows& rows, const d
             std::memcpy(&n, &e, sizeof e);
             n = n - shifts_bits;
             totals = totals + n;
-            sum = sum + n;
             n = Integers{} - n;
+            sum = sum + n;
             std::memcpy(v + k, &n, sizeof n);
             std::memcpy(of_class + k, &sum, sizeof sum);
         }
@@ -154,13 +156,12 @@ Multiplied multiply_and_sum(double* E, const Step<Bin>& step, const double* weig
         histogram.add_room(i, rows.n, 0, groups.n_wanted, thread, thread);
     });
     histogram.prefix_sums(out, n_threads);
-    // The sums by class have the own class, too, which is left out.
+    // Rows of V sum to zero, so what the own class has follows. To add it row by row would wait for
+    // what was stored just before.
     const auto n_bins = static_cast<std::size_t>(groups.offset[groups.n_features]);
     std::int64_t* by_class = out + n_bins * n_classes;
-    for (std::size_t own = 0; own < n_classes; ++own, by_class += n_classes) {
-        for (std::size_t k = 0; k + 1 < n_classes; ++k) by_class[k] = by_class[k + (k >= own)];
-        by_class[n_classes - 1] = 0;
-    }
+    for (std::size_t own = 0; own < n_classes; ++own, by_class += n_classes)
+        by_class[own] = -std::accumulate(by_class, by_class + n_classes, std::int64_t{0});
     Multiplied all;
     for (const Multiplied& part : met) {
         all.total += part.total;

@@ -8,7 +8,7 @@ it best, or with a class vector that stays free.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,7 +72,7 @@ class Chooser(Protocol):
     def measure(self, A: Vector) -> Vector:
         """What a hypothesis with ``A = V^T h`` must be the largest in to be used."""
 
-    def edges(self, prices: Prices, columns: list[Column]) -> Vector:
+    def edges(self, prices: Prices, columns: list[Column]) -> NDArray[Any]:
         """Edges of earlier columns: numbers, or class vectors whose lengths they are."""
 
 
@@ -92,11 +92,11 @@ class _Coded:
         """The edge with the best code."""
         return np.abs(A).sum(axis=1, keepdims=True)
 
-    def edges(self, prices: Prices, columns: list[Column]) -> Vector:
-        """Edges of earlier columns."""
+    def edges(self, prices: Prices, columns: list[Column]) -> NDArray[Any]:
+        """Edges of earlier columns, as integers where these hold them."""
         parts = prices.edges(columns)
         if parts.shape[1] == 1:
-            return parts[:, 0].astype(float)
+            return parts[:, 0]
         return parts.sum(axis=1, dtype=float)  # of pairwise margins more than 64 bits hold
 
 

@@ -255,10 +255,10 @@ def pairwise_adjoint(u: Ints, y: Ints) -> list[list[int]]:
 
 
 def sums_by_class(u: Ints, y: Ints) -> list[list[int]]:
-    """Of every class, one more than there are columns of u; and a column of zeros."""
+    """Of V, for every class, one more than there are columns of u."""
     out = [[0] * (u.shape[1] + 1) for _ in range(u.shape[1] + 1)]
-    for row, own in zip(u.tolist(), y.tolist(), strict=True):
-        out[own] = [a + b for a, b in zip(out[own], [*row, 0], strict=True)]
+    for row, own in zip(pairwise_adjoint(u, y), y.tolist(), strict=True):
+        out[own] = [a + b for a, b in zip(out[own], row, strict=True)]
     return out
 
 

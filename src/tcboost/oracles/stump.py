@@ -21,7 +21,6 @@ from .._core import (
     stump_edges,
     stump_signs,
 )
-from ..margins import other_classes
 from ..rows.binning import MISSING
 from ..rows.blocks import Block, LocalRows
 from .base import Column, Prices, Vector
@@ -309,15 +308,15 @@ class StumpPrices(Prices):
     def weights_of(self, column: Column, total: int) -> tuple[int, int, int, float]:
         """Dual weights on the negative, positive and zero margins of a column, and their size.
 
-        Right less wrong ones are the edge. All margins of a codeword are -1 or +1; of a code,
-        those between classes on the same side are 0 and the others -2 or +2.
+        Right less wrong ones are the edge. All margins of a codeword are -1 or +1; of a code m,
+        those between classes on the same side are 0 and the others -2 or +2: with the sums S
+        of V by class, twice the weights on these are ``m S m``.
         """
         edge, size, unequal = self.edge(column), 1, total
         if column.code is not None:
-            m, size = column.code, 2
-            apart = m[:, None] != m[other_classes(len(m))]
-            by_class = self._sums[-len(m) :, :-1]  # they come last
-            unequal = int(by_class[apart].sum())
+            m, size = column.code.astype(np.int64), 2
+            S = self._sums[-len(m) :]  # they come last
+            unequal = int(m @ S @ m) // 2
         right = (unequal + edge // size) // 2
         return unequal - right, right, total - unequal, float(size)
 

@@ -56,8 +56,8 @@ class Block(NamedTuple):
 
         With classes y it is the dual weights of pairwise margins, or with a code M of
         codeword margins, and V their adjoint, which is never held as a whole; of pairwise
-        ones the sums by class come last. Sums of groups that are not `wanted` are zero; all are
-        wanted if nothing is said.
+        ones the sums of V by class come last. Sums of groups that are not `wanted` are zero;
+        all are wanted if nothing is said.
         """
         V = np.ascontiguousarray(V)
         return prefix_sums(self.cells, V, y, M, self.groups.arrays(wanted), self.n_threads)
