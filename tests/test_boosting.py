@@ -252,8 +252,8 @@ def test_a_paced_run_grows_into_its_budget_and_ends_with_all_of_it():
     options = {"theta": 30.0, "tol": 1e-6}
     paced = run(rows, FixedCode, margin, 100, round_tol=0.01, paced=True, **options)
     exact = run(rows, FixedCode, margin, 100, **options)
-    sizes = np.array([len(w) for w in paced.history.weights])
-    used = np.array([w.sum() for w in paced.history.weights])
+    sizes = np.array([len(w) for w, *_ in paced.history.rounds])
+    used = np.array([w.sum() for w, *_ in paced.history.rounds])
     assert sizes[-1] == len(paced.columns) <= 100
     assert (np.diff(sizes)[:SMALL] == 1).all()
     assert (np.diff(sizes)[SMALL:-1] == 2).any()

@@ -318,7 +318,7 @@ class Run:
         t = self.history.best
         if self.held_out is None or t == len(self.history):
             return Model(self.columns, self.w, self.corrector.theta, self.certificate)
-        w, then = self.history.weights[t - 1], self.history.certificates[t - 1]
+        w, _, then, *_ = self.history.rounds[t - 1]
         certificate = then
         if self.corrector.budget.price == 0:
             certificate = self._certificate(then.primal, then.theta, then.dual)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,20 +13,39 @@ from .correctors import lengths
 Vector = NDArray[np.float64]
 
 
+class Round(NamedTuple):
+    """The state after a round, under the dual weights that follow from it."""
+
+    w: Vector  # coefficients
+    inner_products: Vector  # the edges of their columns, or the lengths of these
+    certificate: Certificate
+    train_error: float
+    least: float  # of all margins
+
+    def figures(self) -> dict[str, float]:
+        """What the paper plots."""
+        used = lengths(self.w)
+        return {
+            "loss": self.certificate.primal,
+            "train_error": self.train_error,
+            "min_margin": self.least / max(float(used.sum()), 1e-300),
+            "r": max(0.0, float(self.inner_products.max())),
+            "gap": self.certificate.gap,
+            "n_active": int(np.count_nonzero(used)),
+        }
+
+
 class History:
-    """What the paper plots, round by round."""
+    """The rounds. Figures are made of them in the end, or when they are to be printed."""
 
     def __init__(self, verbose: int) -> None:
         self.edges: list[float] = []
-        self._inner_products: list[Vector] = []
-        self.weights: list[Vector] = []
-        self.certificates: list[Certificate] = []
+        self.rounds: list[Round] = []
         self.validation_loss: list[float] = []
-        self._rounds: list[dict[str, float]] = []
         self.verbose = verbose
 
     def __len__(self) -> int:
-        return len(self._rounds)
+        return len(self.rounds)
 
     @property
     def best(self) -> int:
@@ -36,43 +55,28 @@ class History:
     def record(
         self, w: Vector, g: Vector, certificate: Certificate, train_error: float, least: float
     ) -> None:
-        """Take down the state after a round, under the dual weights that follow from it.
-
-        Coefficients w, the edges g of their columns, and the `least` of all margins.
-        """
-        used, inner_products = lengths(w), lengths(g)
-        entry = {
-            "loss": certificate.primal,
-            "train_error": train_error,
-            "min_margin": least / max(float(used.sum()), 1e-300),
-            "r": max(0.0, float(inner_products.max())),
-            "gap": certificate.gap,
-            "n_active": int(np.count_nonzero(used)),
-        }
-        self._rounds.append(entry)
-        self._inner_products.append(inner_products)
-        self.weights.append(w.copy())
-        self.certificates.append(certificate)
-        t = len(self._rounds)
+        """Take down the state after a round: coefficients w, the edges g of their columns."""
+        self.rounds.append(Round(w.copy(), lengths(g), certificate, train_error, least))
+        t = len(self)
         if self.verbose > 1 or (self.verbose == 1 and (t <= 3 or t % 10 == 0)):
+            now = self.rounds[-1].figures()
             print(
-                f"round {t:4d}  loss {entry['loss']:+.6f}  train error "
-                f"{entry['train_error']:.4f}  gap {entry['gap']:.3g}  "
-                f"active {entry['n_active']}"
+                f"round {t:4d}  loss {now['loss']:+.6f}  train error "
+                f"{now['train_error']:.4f}  gap {now['gap']:.3g}  active {now['n_active']}"
             )
 
     def forget(self) -> None:
         """The last round is to be recorded anew."""
-        models = self._rounds, self._inner_products, self.weights, self.certificates
-        for entries in (*models, self.validation_loss):
-            del entries[-1:]
+        del self.rounds[-1:], self.validation_loss[-1:]
 
     def arrays(self) -> dict[str, Any]:
         """One array a quantity; inner products and weights are lists of growing arrays."""
         names = ("loss", "train_error", "min_margin", "r", "gap", "n_active")
-        history: dict[str, Any] = {k: np.array([e[k] for e in self._rounds]) for k in names}
+        figures = [a_round.figures() for a_round in self.rounds]
+        history: dict[str, Any] = {k: np.array([f[k] for f in figures]) for k in names}
         history["edge"] = np.array(self.edges)
-        history["inner_products"], history["weights"] = self._inner_products, self.weights
+        history["inner_products"] = [a_round.inner_products for a_round in self.rounds]
+        history["weights"] = [a_round.w for a_round in self.rounds]
         if self.validation_loss:
             history["validation_loss"] = np.array(self.validation_loss)
         return history

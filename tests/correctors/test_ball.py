@@ -164,7 +164,7 @@ def test_a_free_intercept(price, tol):
     assert run.certificate.theta == pytest.approx(paid)
     truth = optimum(rows, H.astype(float), None, "multinomial", np.inf, price, ridge, free)
     assert -1e-6 <= run.certificate.primal + price * paid - truth <= tol + 1e-6
-    for certificate in run.history.certificates:
+    for certificate in (a_round.certificate for a_round in run.history.rounds):
         best = optimum(
             rows, H.astype(float), None, "multinomial", certificate.theta, 0.0, ridge, free
         )
@@ -182,7 +182,7 @@ def test_with_a_ridge_the_gap_bounds_the_true_excess_in_every_round(theta, price
     run = ball_run(rows, "multinomial", "vector", theta, 1e-4, 60, price=price, ridge=0.05)
     oracle = run.task.oracle
     H = np.column_stack([oracle.stump(j, 1).predict(rows.X) for j in range(len(oracle))])
-    for certificate in run.history.certificates:
+    for certificate in (a_round.certificate for a_round in run.history.rounds):
         truth = optimum(
             rows, H.astype(float), None, "multinomial", certificate.theta, ridge=0.05
         )
