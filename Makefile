@@ -43,15 +43,18 @@ $(VENV)/peers.stamp: $(SOURCES) | $(BIN)/python
 demo: $(VENV)/demo.stamp
 	$(BIN)/python examples/demo.py
 
+# A test on each core at a time: half as long on two.
+PYTEST := -m pytest -n auto --maxprocesses 8 --dist worksteal
+
 test: $(VENV)/test.stamp
-	$(BIN)/python -m pytest
+	$(BIN)/python $(PYTEST)
 
 test-all: $(VENV)/test.stamp
-	$(BIN)/python -m pytest -m ''
+	$(BIN)/python $(PYTEST) -m ''
 
 # Old versions meet newer ones here, so their warnings are no errors. Needs Python 3.11 or 3.12.
 test-oldest: $(OLDEST)/test.stamp
-	$(OLDEST)/bin/python -m pytest -W default
+	$(OLDEST)/bin/python $(PYTEST) -W default
 
 # The report in headless Chromium, from Debian's packages; without them the tests are skipped.
 test-browser: $(VENV)/test.stamp
