@@ -6,7 +6,9 @@ and the model is the same to the last bit.
 A virtual machine may have less than two cores to give: its processors may be halves of cores,
 of which others use the other halves, and two threads are then slow whatever they do. So two
 fits of one thread each run at once, too, every time, which need nothing of each other but the
-interpreter. As much as they gain over one after the other there was to be had.
+interpreter. As much as they gain over one after the other there was to be had. Where the host
+takes a processor away two threads have to wait for each other, and these fits do not: how much
+it took of the time is told, too.
 
     python benchmarks/threads.py [--quick] [--repeats N] [--rounds N] [--data-dir DIR]
 """
@@ -14,6 +16,7 @@ interpreter. As much as they gain over one after the other there was to be had.
 from __future__ import annotations
 
 import argparse
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -23,7 +26,7 @@ from numpy.typing import NDArray
 
 from tcboost import AdaBoostECC
 from tcboost.paper import datasets
-from timing import in_turn, machine, medians, permuted, versions
+from timing import in_turn, machine, medians, permuted, stolen, versions
 
 LIMIT = 1.7
 REPEATS = 9  # on a busy machine the same fit takes 5 s now and 6 s then
@@ -66,6 +69,7 @@ def main() -> None:
     print()
     print("| codes | one thread | two | ratio | two fits at once | gain | bits | |")
     print("|---|---:|---:|---:|---:|---:|---|---|")
+    start, before = time.perf_counter(), stolen()
     for coding in ("random", "learned"):
         times, models = fits(coding, rounds, repeats, X, y)
         one, two, both = times.values()
@@ -73,6 +77,8 @@ def main() -> None:
         met = "met" if same and one / two >= LIMIT else "not met"
         cells = f"{one:.2f} | {two:.2f} | {one / two:.2f} | {both:.2f} | {2 * one / both:.2f}"
         print(f"| {coding} | {cells} | {'same' if same else 'OTHERS'} | {met} |", flush=True)
+    share = (stolen() - before) / (time.perf_counter() - start)
+    print(f"\nthe host took {share:.1%} of a processor away, where Linux can tell")
 
 
 if __name__ == "__main__":

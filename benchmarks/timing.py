@@ -7,6 +7,7 @@ another order, so that nothing can be remembered from the last one.
 
 from __future__ import annotations
 
+import math
 import os
 import platform
 import statistics
@@ -88,6 +89,15 @@ def in_fresh_process(code: str, *arguments: object) -> str:
     if done.returncode:
         raise SystemExit(done.stderr)
     return done.stdout
+
+
+def stolen() -> float:
+    """Seconds that others on the host had of these processors, as Linux counts them."""
+    try:
+        first = Path("/proc/stat").read_text(encoding="utf-8").splitlines()[0]
+        return int(first.split()[8]) / os.sysconf("SC_CLK_TCK")
+    except (OSError, IndexError, ValueError):
+        return math.nan
 
 
 def versions(*packages: str) -> str:

@@ -138,10 +138,12 @@ Multiplied multiply_and_sum(double* E, const Step<Bin>& step, const double* weig
     const std::vector<double> factors = step.factors(n_classes, stride);
     const double scale = std::ldexp(1.0, bits);
     std::vector<Multiplied> met(chunks);
-    std::vector<std::int8_t> signs(tables * few);
+    const std::size_t apart = few + 128;  // no line of the cache is of two threads
+    std::vector<std::int8_t> all_signs(tables * apart);
     parallel_for(chunks, static_cast<int>(tables), [&](std::size_t c, std::size_t thread) {
         const std::size_t i = c * few;
-        const SignedRows rows{std::min(few, n - i), y + i, weight + i, &signs[thread * few]};
+        std::int8_t* signs = &all_signs[thread * apart];
+        const SignedRows rows{std::min(few, n - i), y + i, weight + i, signs};
         // Here, where there are threads, and not before.
         std::uint64_t all = 0;
         for (std::size_t r = 0; r < rows.n; ++r)
@@ -150,7 +152,7 @@ Multiplied multiply_and_sum(double* E, const Step<Bin>& step, const double* weig
             met[c].fits = false;
             return;
         }
-        step.stump.write(i, rows.n, &signs[thread * few]);
+        step.stump.write(i, rows.n, signs);
         met[c] = multiply(E + i * stride, rows, factors.data(), stride, scale, bounds.data(),
                           histogram.room(thread), histogram.of_classes(thread));
         histogram.add_room(i, rows.n, 0, groups.n_wanted, thread, thread);
