@@ -12,10 +12,12 @@ optimal ends before T. Claims: a ratio of at most 5 where N D K is at least a mi
 The last columns: the losses of both, the gap, the number of columns with which the totally
 corrective fit is first below the stage-wise loss, and the time of a fit of as many, with theta
 the number that is the stage-wise sum, in units of the stage-wise time; "above" if the loss of
-that fit is not below. The loss of `TCBoostClassifier` is cross-entropy, of the scores of both.
-Its vectors have length 1, where the codes of its partner have that of the root of C: the
-stage-wise sum is "as long" times that root. With less it does not get as far; that row has no
-claim about the ratio.
+that fit is not below. "proved" means that no model of that theta is, by the dual bound.
+
+The loss of `TCBoostClassifier` is cross-entropy, of the scores of both. Its theta bounds a sum
+of lengths, and a code of its partner has the root of C for a length: that root times the
+stage-wise sum is a theta "as long", which has room for the stage-wise model. The claim about
+the loss is for that one.
 """
 
 from __future__ import annotations
@@ -93,14 +95,15 @@ def compare(name: str, member: str, theta: str | float, args: argparse.Namespace
         F = one.decision_function(X)
         reached = log_loss(y, softmax(F, axis=1), labels=one.classes_)
     below = np.flatnonzero(all_.history_["loss"] <= reached)
-    early = f"{'never':>6}"
+    proved = all_.certificate_.dual > reached
+    early = f"{'proved' if proved else 'never':>6}"
     if len(below):
         first = len(all_.history_["weights"][below[0]])  # a round may add more than one
         share, part = ratio_to_one(lambda: corrective(all_.theta_, first))
         early = f"{first:6} {share:6.2f}"
         if part.certificate_.primal > reached:
             early = f"{first:6}  above"
-    bar = "" if theta == AS_LONG else 5 if size >= 10**6 else 10
+    bar = 5 if size >= 10**6 else 10
     return (
         f"{name:10} {member:12} {theta!s:>9} {size:9.1e} {ratio:6.2f} {bar:4} "
         f"{all_.n_iter_:6} {reached:9.4f} {all_.certificate_.primal:9.4f} "

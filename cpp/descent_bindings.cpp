@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "chains.hpp"
 #include "checks.hpp"
 #include "descent.hpp"
 #include "draft.hpp"
@@ -68,6 +69,36 @@ auto score_gradients(Signs H, Offsets start, Reals weight, Changed F, bool expon
     const std::size_t t = H.shape(1);
     return filled<double>({t, rows.n_classes}, [&](double* out) {
         tcboost::score_gradients(rows, H.data(), t, F.data(), out);
+    });
+}
+
+using ChainPlaces = Bins<std::uint16_t>;
+
+tcboost::Chains checked_chains(ChainPlaces places, Offsets first) {
+    const std::size_t n = places.shape(0), count = places.shape(1);
+    if (first.size() != count + 1 || first(0) != 0 ||
+        !std::is_sorted(first.data(), first.data() + count + 1))
+        throw std::invalid_argument("first must ascend from zero, with one more entry than chains");
+    for (std::size_t g = 0; g < count; ++g)
+        check_below(places.data() + g * n, n, std::size_t(first(g + 1) - first(g)) + 1,
+                    "there is no such place in a chain");
+    return {places.data(), first.data(), n, count};
+}
+
+auto chain_scores(ChainPlaces places, Offsets first, Matrix V, int n_threads) {
+    const auto chains = checked_chains(places, first);
+    if (V.shape(0) != chains.columns())
+        throw std::invalid_argument("V needs a row for each hypothesis");
+    return filled<double>({chains.n, V.shape(1)}, [&](double* out) {
+        tcboost::chain_scores(chains, V.data(), V.shape(1), n_threads, out);
+    });
+}
+
+auto chain_sums(ChainPlaces places, Offsets first, Matrix A, int n_threads) {
+    const auto chains = checked_chains(places, first);
+    if (A.shape(0) != chains.n) throw std::invalid_argument("A and places differ in their rows");
+    return filled<double>({chains.columns(), A.shape(1)}, [&](double* out) {
+        tcboost::chain_sums(chains, A.data(), A.shape(1), n_threads, out);
     });
 }
 
@@ -151,6 +182,10 @@ void bind_descent(nb::module_& m) {
     m.def("score_gradients", &score_gradients, "H"_a.noconvert(), "start"_a.noconvert(),
           "weight"_a.noconvert(), "F"_a.noconvert(), "exponential"_a, "n_threads"_a,
           "Minus the gradient by the class vector of each column of H, at the scores F.");
+    m.def("chain_scores", &chain_scores, "places"_a.noconvert(), "first"_a.noconvert(),
+          "V"_a.noconvert(), "n_threads"_a, "H V, for the signs H of hypotheses in chains.");
+    m.def("chain_sums", &chain_sums, "places"_a.noconvert(), "first"_a.noconvert(),
+          "A"_a.noconvert(), "n_threads"_a, "H' A, for the signs H of hypotheses in chains.");
     const auto def = [&m](auto bin) {
         using Bin = decltype(bin);
         m.def("draft_vectors", &draft_vectors<Bin>, "stumps"_a.noconvert(), "y"_a.noconvert(),

@@ -20,7 +20,6 @@
 namespace {
 
 using Code = nb::ndarray<const std::int8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using Margins = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
 // Call work(width, out) and return out: sums by feature and bin, and by class where there are
 // classes and no code. K is the number of weights of a row.
@@ -52,7 +51,7 @@ nb::tuple weights_found(const tcboost::DualIntegers& dual) {
 }
 
 // Of the log-loss or of the cross-entropy; into u.
-nb::tuple dual_integers(Margins z, Reals weight, bool cross_entropy,
+nb::tuple dual_integers(Matrix z, Reals weight, bool cross_entropy,
                         nb::ndarray<std::int64_t, nb::ndim<2>, nb::c_contig, nb::device::cpu> u,
                         int n_threads) {
     const std::size_t n = z.shape(0), width = z.shape(1);
@@ -68,7 +67,7 @@ nb::tuple dual_integers(Margins z, Reals weight, bool cross_entropy,
 }
 
 template <class Bin>
-nb::tuple weigh_and_sum(Margins z, Reals weight, bool cross_entropy, double least, Bins<Bin> cells,
+nb::tuple weigh_and_sum(Matrix z, Reals weight, bool cross_entropy, double least, Bins<Bin> cells,
                         Offsets y, std::optional<Codes> M, const GroupArrays& arrays,
                         int n_threads) {
     const auto groups = checked_groups(cells.shape(1), arrays);
@@ -147,7 +146,7 @@ void add_codewords(Changed z, double coefficient, Codes signs, Codes M, Offsets 
                            n_threads);
 }
 
-auto pairwise_wrong(Margins z, Offsets y, int n_threads) {
+auto pairwise_wrong(Matrix z, Offsets y, int n_threads) {
     const std::size_t n = z.shape(0);
     if (y.shape(0) != n) throw std::invalid_argument("z and y differ in their rows");
     return filled<bool>({n}, [&](bool* wrong) {
@@ -173,7 +172,7 @@ nb::tuple add_coded(Changed z, double coefficient, Codes signs, Code code, Offse
 
 // Scores by the cells of rows, checked.
 template <class Bin>
-tcboost::CellScores<Bin> cell_scores(Bins<Bin> cells, Offsets first, Offsets used, Margins table,
+tcboost::CellScores<Bin> cell_scores(Bins<Bin> cells, Offsets first, Offsets used, Matrix table,
                                      std::size_t width) {
     const std::size_t n_groups = cells.shape(1), stride = table.shape(1);
     if (first.shape(0) != n_groups + 1 || table.shape(0) != std::size_t(first(n_groups)))
@@ -186,7 +185,7 @@ tcboost::CellScores<Bin> cell_scores(Bins<Bin> cells, Offsets first, Offsets use
 }
 
 template <class Bin>
-nb::tuple cell_margins(Bins<Bin> cells, Offsets first, Offsets used, Margins table, Offsets y,
+nb::tuple cell_margins(Bins<Bin> cells, Offsets first, Offsets used, Matrix table, Offsets y,
                        Reals weight, std::size_t n_classes, int n_threads) {
     const std::size_t n = cells.shape(0);
     if (n == 0 || y.shape(0) != n || weight.shape(0) != n)
@@ -202,7 +201,7 @@ nb::tuple cell_margins(Bins<Bin> cells, Offsets first, Offsets used, Margins tab
 }
 
 template <class Bin>
-nb::tuple look_up_and_sum(Bins<Bin> cells, Offsets used, Margins table, Offsets y, Codes M,
+nb::tuple look_up_and_sum(Bins<Bin> cells, Offsets used, Matrix table, Offsets y, Codes M,
                           Reals weight, double top, int bits, double tie,
                           const GroupArrays& arrays, int n_threads) {
     const auto groups = checked_groups(cells.shape(1), arrays);
@@ -254,7 +253,7 @@ void bind_rows(nb::module_& m) {
           "Dual weights in integers, into u; a loss, the bits, the sum of u, the least z.");
     const auto margins = [&m](auto number) {
         m.def("pairwise_margins", &pairwise_margins<decltype(number)>, "outputs"_a.noconvert(),
-              "y"_a.noconvert(), "n_threads"_a, "Margins of outputs.");
+              "y"_a.noconvert(), "n_threads"_a, "Matrix of outputs.");
     };
     margins(std::int8_t{}), margins(double{});
     m.def("add_codewords", &add_codewords, "z"_a.noconvert(), "coefficient"_a,

@@ -404,9 +404,10 @@ class CellScores {
 
     // Of the rows from i on.
     void operator()(std::size_t i, std::size_t rows, double* F) const {
-        const auto add = stride_ == 4   ? add_tables<4, Bin>
-                         : stride_ == 8 ? add_tables<8, Bin>
-                                        : add_tables<0, Bin>;
+        const auto add = stride_ == 4    ? add_tables<4, Bin>
+                         : stride_ == 8  ? add_tables<8, Bin>
+                         : stride_ == 12 ? add_tables<12, Bin>
+                                         : add_tables<0, Bin>;
         add(cells_.data(), tables_.data(), cells_.size(), i, rows, stride_, F);
     }
 

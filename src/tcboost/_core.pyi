@@ -271,6 +271,22 @@ def longest(
 ) -> tuple[NDArray[np.float64], list[tuple[float, int]]]:
     """Lengths of the rows of A, and the longest rows, one a part, that are not taken."""
 
+def chain_scores(
+    places: NDArray[np.uint16],
+    first: NDArray[np.int64],
+    V: NDArray[np.float64],
+    n_threads: int,
+) -> NDArray[np.float64]:
+    """H V, for the signs H of hypotheses in chains; see cpp/chains.hpp."""
+
+def chain_sums(
+    places: NDArray[np.uint16],
+    first: NDArray[np.int64],
+    A: NDArray[np.float64],
+    n_threads: int,
+) -> NDArray[np.float64]:
+    """H' A, for the signs H of hypotheses in chains."""
+
 def loaded_libraries() -> list[str] | None:
     """Paths of the shared libraries in this process; None where that cannot be told."""
 

@@ -47,8 +47,8 @@ class Wanted(NamedTuple):
     better: the constant hypothesis is taken instead, if it has a code of its own. Rows that
     weigh next to nothing would otherwise choose a feature, and so decide for all new rows like
     them. Columns with free class vectors, or with a hypothesis for every bit, are wanted up to
-    a `limit`; the former for hypotheses that are not among the `taken` columns. An `intercept`
-    comes before all others.
+    a `limit`; the former for hypotheses that are not among the `taken` columns, one a feature,
+    or one `between` two stumps of it that are taken. An `intercept` comes before all others.
     """
 
     floor: float
@@ -56,6 +56,7 @@ class Wanted(NamedTuple):
     taken: Sequence[Column] = ()
     limit: int = 1
     intercept: bool = False
+    between: bool = False
 
 
 class Chooser(Protocol):
@@ -257,15 +258,18 @@ class VectorCode:
     def choose(self, prices: Prices, wanted: Wanted) -> Priced:
         """The hypotheses whose class vectors would have the longest gradients.
 
-        Beyond the first only those that are at least half as far above the floor.
+        Beyond the first only those that are at least half as far above the floor; or a quarter
+        and one between two that are taken, which halves the rounds (pendigits, theta 122) with
+        no more columns in the end. Two neighbours at once would be one too many.
         """
-        lengths, found = prices.vector(wanted.taken, wanted.limit)
+        lengths, found = prices.vector(wanted.taken, wanted.limit, wanted.between)
         constant, edge = float(lengths[0]), found[0][0]
         as_good = constant > wanted.floor and edge - constant <= wanted.slack
         new = as_good and all(c.hypotheses[0] != CONSTANT for c in wanted.taken)
         if new or (wanted.intercept and not wanted.taken):
             return Priced((INTERCEPT,), constant, lengths)
-        level = wanted.floor + 0.5 * max(0.0, edge - wanted.floor)
+        far = 0.25 if wanted.between else 0.5
+        level = wanted.floor + far * max(0.0, edge - wanted.floor)
         chosen = (j for e, j in found if e > wanted.floor and e >= level)
         return Priced(tuple(Column((prices.hypothesis(j),)) for j in chosen), edge, lengths)
 

@@ -266,7 +266,7 @@ def test_a_sample_finds_the_optimum_of_all_rows(loss, coding, costs, monkeypatch
         return  # has no minimum
     if coding != "vector" and "ridge" in costs:
         return  # multiples of codes have no ridge
-    rows, tol = problem(7, 3, n=8000), 1e-4
+    rows, tol = problem(7, 3, n=9000), 1e-4
     arguments = rows, loss, coding
     rest = {"tol": tol, "n_rounds": 12, **costs}
     full = ball_run(*arguments, **rest)

@@ -363,9 +363,9 @@ def place(j, oracle):
     return -1 if j == 0 else oracle.stump(j, 1).feature
 
 
-@given(priced_tables(), st.integers(1, 5), st.sets(st.integers(0, 40)))
+@given(priced_tables(), st.integers(1, 5), st.sets(st.integers(0, 40)), st.booleans())
 @settings(deadline=None, max_examples=150)
-def test_vector_is_the_best_of_each_feature_in_order(table, limit, taken):
+def test_vector_is_the_best_of_each_feature_in_order(table, limit, taken, between):
     X, V = table
     rows = rows_of(X)
     oracle = StumpOracle(rows)
@@ -376,10 +376,11 @@ def test_vector_is_the_best_of_each_feature_in_order(table, limit, taken):
     best = {}  # the first of the longest of each feature, and of the constant
     for j in range(len(oracle)):
         length, d = (-1.0 if j in taken else lengths[j]), place(j, oracle)
-        if d not in best or length > best[d][0]:
-            best[d] = length, j
+        part = d, sum(k <= j for k in taken) if between else 0
+        if part not in best or length > best[part][0]:
+            best[part] = length, j
     expected = sorted(best.values(), key=lambda found: (-found[0], found[1]))[:limit]
-    of_all, found = prices.vector(columns, limit)
+    of_all, found = prices.vector(columns, limit, between)
     np.testing.assert_allclose(of_all, lengths, rtol=1e-15)
     assert [j for _, j in found] == [j for _, j in expected]
     assert [edge for edge, _ in found] == pytest.approx([e for e, _ in expected], rel=1e-15)

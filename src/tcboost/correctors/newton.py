@@ -17,12 +17,15 @@ from scipy.linalg.lapack import dpotrf, dpotrs
 
 from ..losses import ScoreLoss
 from .base import Budget, Vector, lengths
+from .chains import Chains
 
 _MAX_CG, _CG_TOL = 60, 0.1
 _MAX_HALVINGS = 20
 _STIFF = 1e-3  # of what lengths bend, to keep short vectors from stretching without end
 _FAR = 1e100  # no coefficient is as large
-_FLOPS = 1e9  # of the parts of the Hessian: the heaviest rows stand for all, if more are there
+# Of the parts of the Hessian: the heaviest rows stand for all, if more are there. With ten times
+# as many a step takes a fifth longer (pendigits), with a tenth a quarter, for want of accuracy.
+_FLOPS = 1e8
 
 
 def newton_step(
@@ -34,24 +37,26 @@ def newton_step(
     weight: Vector,
     budget: Budget,
     linear: Vector | None = None,
+    keys: NDArray[np.int64] | None = None,
+    n_threads: int = 1,
 ) -> Vector | None:
     """Better coefficients, or None if the step does not lower the loss.
 
     Coefficients are class vectors, or multiples of `codes`. The loss is less ``<linear, w>``.
+    The `keys` tell which hypotheses form chains, for `Chains`.
     """
     used = lengths(w) > 0
     if not used.any():
         return None
-    Hu, v, size = H[:, used].astype(float), w[used], lengths(w)[used]
+    Hu, v, size = H[:, used], w[used], lengths(w)[used]
     m = None if codes is None else codes[used].astype(float)
+    signs = Chains(Hu, None if keys is None else keys[used], n_threads)
 
-    rough = Hu.astype(np.float32)  # for the direction, which need not be exact
+    def scores(v: Vector) -> Vector:
+        return signs.scores(v if m is None else v[:, None] * m)
 
-    def scores(v: Vector, H: NDArray[Any] = Hu) -> Vector:
-        return H @ (v if m is None else v[:, None] * m).astype(H.dtype)
-
-    def pull(A: Vector, H: NDArray[Any] = Hu) -> Vector:
-        A = H.T @ A.astype(H.dtype)
+    def pull(A: Vector) -> Vector:
+        A = signs.pull(A)
         return A if m is None else (m * A).sum(axis=1)
 
     extra = np.zeros_like(v) if linear is None else linear[used]
@@ -61,12 +66,13 @@ def newton_step(
     def total(v: Vector) -> float:
         return float(lengths(v) @ paid)
 
-    def value(v: Vector) -> float:
-        bare = loss.on_scores(scores(v), y, weight)[0] - float((extra * v).sum())
-        return bare + float((ridge * v * v).sum()) / 2.0 + price * total(v)
+    def value(v: Vector, bare: float) -> float:
+        costs = float((ridge * v * v).sum()) / 2.0 + price * total(v)
+        return bare + costs - float((extra * v).sum())
 
     F = scores(v)
-    g = pull(loss.on_scores(F, y, weight)[1]) + extra - ridge * v
+    bare, residuals = loss.on_scores(F, y, weight)
+    g = pull(residuals) + extra - ridge * v
     multiplier = price
     if total(v) > theta * (1 - 1e-9):
         multiplier = max(price, float((v * g).sum()) / theta)
@@ -74,10 +80,10 @@ def newton_step(
     bent = multiplier * paid / size  # of the lengths
     hessian = loss.hessian(F, y, weight)
     along, bends = (normal, bent) if m is None else (m, None)
-    parts = _by_parts(rough, along, hessian.diagonal, ridge.ravel(), bends)
+    parts = _by_parts(Hu, along, hessian.diagonal, ridge.ravel(), bends)
 
     def curvature(D: Vector) -> Vector:
-        out = pull(hessian.times(scores(D, rough)), rough) + ridge * D
+        out = pull(hessian.times(scores(D))) + ridge * D
         if m is None:
             out += bent[:, None] * (D - normal * (normal * D).sum(axis=1, keepdims=True))
         return out
@@ -91,14 +97,14 @@ def newton_step(
     if not 0 < far < np.inf:
         return None
     step *= min(1.0, 2.0 * min(theta, _FAR) / far)
-    present = value(v)
+    present = value(v, bare)
     for k in range(_MAX_HALVINGS):
         new = v + 0.5**k * step
         crossed = (new * v).sum(axis=1) <= 0 if m is None else new <= 0
         new[crossed & paid] = 0.0
         if total(new) > theta or (spent and total(new) > 0):
             new *= theta / total(new)
-        if value(new) < present:
+        if value(new, loss.on_scores(scores(new), y, weight)[0]) < present:
             better = np.zeros_like(w)
             better[used] = new
             return better
@@ -106,7 +112,7 @@ def newton_step(
 
 
 def _by_parts(
-    H: NDArray[Any], along: Vector, diagonal: Vector, ridge: Vector, bent: Vector | None
+    H: NDArray[np.int8], along: Vector, diagonal: Vector, ridge: Vector, bent: Vector | None
 ) -> Callable[[Vector], Vector]:
     """Division by parts of the Hessian: multiples of the vectors `along`, and single classes.
 
@@ -115,13 +121,14 @@ def _by_parts(
     part of their own 273 vectors on pendigits took 60 steps of conjugate gradients, with it 4.
     """
     n, t = H.shape
-    few = max(t, int(_FLOPS / (t * t * diagonal.shape[1])))
+    H = np.ascontiguousarray(H)
+    few = min(n, max(t, int(_FLOPS / (t * t * diagonal.shape[1]))))
     grams: list[Any] = []
     for d in diagonal.T:
         # Well fitted rows weigh next to nothing, and every k-th row would be mostly these: 440
         # vectors on pendigits took three to five times as many steps.
-        heavy = np.argpartition(d, n - few)[n - few :] if few < n else slice(None)
-        half = H[heavy] * np.sqrt(d[heavy], dtype=H.dtype)[:, None]
+        heavy = np.argpartition(d, n - few)[n - few :]
+        half = H.take(heavy, axis=0) * np.sqrt(d[heavy], dtype=np.float32)[:, None]
         share = float(d[heavy].sum()) / max(float(d.sum()), 1e-300)
         grams.append((half.T @ half).astype(float) / max(share, 1e-300))
     pairs = zip(along.T, grams, strict=True)

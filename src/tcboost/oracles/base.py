@@ -86,11 +86,12 @@ class Prices:
         raise NotImplementedError
 
     def vector(
-        self, taken: Sequence[Column], limit: int
+        self, taken: Sequence[Column], limit: int, between: bool = False
     ) -> tuple[Vector, list[tuple[float, int]]]:
         """``norm2(V^T h)`` of every h, the constant one first.
 
-        And the longest of these that are not taken, with their places, one a feature.
+        And the longest of these that are not taken, with their places: one a feature, or one
+        `between` two neighbours of it that are taken.
         """
         raise NotImplementedError
 

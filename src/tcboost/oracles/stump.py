@@ -189,6 +189,16 @@ class StumpOracle:
         ends = [0, *accumulate(len(c.hypotheses) for c in columns)]
         return [H[:, i:j] for i, j in pairwise(ends)]
 
+    def chains(self, columns: Sequence[Column]) -> NDArray[np.int64]:
+        """For each column three numbers that nested stumps share, and their order.
+
+        Those with more +1 come first. Where no value is missing its side does not matter.
+        """
+        pairs = _signed([c.hypotheses[0] for c in columns])
+        j, sign = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+        left = self._missing[j] >= 0
+        return np.column_stack([self._feature[j], left, sign, sign * self._cut[j]])
+
     def signed(self, stump: Any) -> tuple[int, int, bool, int]:
         """For a kernel: its feature, last bin on the left, side of missing values, and sign."""
         j = stump.candidate
@@ -284,13 +294,16 @@ class StumpPrices(Prices):
         return float(edge)
 
     def vector(
-        self, taken: Sequence[Column], limit: int
+        self, taken: Sequence[Column], limit: int, between: bool = False
     ) -> tuple[Vector, list[tuple[float, int]]]:
         """With class vectors of their own: lengths, and the best of so many features.
 
         For one h the best m with ``norm2(m) <= 1`` is ``a(h) / norm2(a(h))``.
         """
-        return longest(self._A, candidates_of(taken), self._oracle.starts, limit)
+        places, starts = candidates_of(taken), self._oracle.starts
+        if between:
+            starts = np.union1d(starts, np.array(places, dtype=np.int64))
+        return longest(self._A, places, starts, limit)
 
     def hypothesis(self, candidate: int) -> Stump:
         """A candidate, with the sign +1."""
