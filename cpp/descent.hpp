@@ -318,14 +318,6 @@ class Descent {
     static constexpr double large = 4, far = sizeof(Real) == 4 ? 30 : 300;
 };
 
-// Minus the gradient by all class vectors, t x C.
-inline void score_gradients(const ScoredRows& rows, const std::int8_t* H, std::size_t t,
-                            const double* F, double* g) {
-    Weights<double> weights(rows, H, t);
-    weights.refresh(F);
-    for (std::size_t j = 0; j < t; ++j) weights.gradient(j, g + j * rows.n_classes);
-}
-
 template <class Steps>
 std::array<double, 4> descend(const ScoredRows& rows, const std::int8_t* H, std::size_t t,
                               Steps steps, double* F, double theta, double price, double tol,

@@ -63,15 +63,6 @@ std::array<double, 4> descend(Signs H, std::optional<Codes> codes, Offsets start
                             F.data(), theta, price, tol, max_sweeps);
 }
 
-auto score_gradients(Signs H, Offsets start, Reals weight, Changed F, bool exponential,
-                     int n_threads) {
-    const auto rows = scored_rows(H, start, weight, F, exponential, n_threads);
-    const std::size_t t = H.shape(1);
-    return filled<double>({t, rows.n_classes}, [&](double* out) {
-        tcboost::score_gradients(rows, H.data(), t, F.data(), out);
-    });
-}
-
 using ChainPlaces = Bins<std::uint16_t>;
 
 tcboost::Chains checked_chains(ChainPlaces places, Offsets first) {
@@ -179,9 +170,6 @@ void bind_descent(nb::module_& m) {
           "n_threads"_a,
           "Improve W and F in place; returns the restricted gap, above tol an estimate of it, the "
           "size of W, ridge |W|^2, and <W, minus the gradient of the loss>.");
-    m.def("score_gradients", &score_gradients, "H"_a.noconvert(), "start"_a.noconvert(),
-          "weight"_a.noconvert(), "F"_a.noconvert(), "exponential"_a, "n_threads"_a,
-          "Minus the gradient by the class vector of each column of H, at the scores F.");
     m.def("chain_scores", &chain_scores, "places"_a.noconvert(), "first"_a.noconvert(),
           "V"_a.noconvert(), "n_threads"_a, "H V, for the signs H of hypotheses in chains.");
     m.def("chain_sums", &chain_sums, "places"_a.noconvert(), "first"_a.noconvert(),

@@ -149,16 +149,6 @@ def draft_vectors(
     see cpp/draft.hpp.
     """
 
-def score_gradients(
-    H: NDArray[np.int8],
-    start: NDArray[np.int64],
-    weight: NDArray[np.float64],
-    F: NDArray[np.float64],
-    exponential: bool,
-    n_threads: int,
-) -> NDArray[np.float64]:
-    """Minus the gradient by the class vector of each column of H, at the scores F."""
-
 def cell_margins(
     cells: NDArray[np.uint8] | NDArray[np.uint16] | NDArray[np.uint32],
     first: NDArray[np.int64],

@@ -7,7 +7,7 @@ import pytest
 from scipy.special import logsumexp, softmax
 from test_ball import optimum
 
-from tcboost._core import descend, score_gradients
+from tcboost._core import descend
 from tcboost.correctors import Budget
 from tcboost.correctors.newton import newton_step
 from tcboost.losses import LOSSES
@@ -254,17 +254,6 @@ def test_a_linear_part_of_the_loss(exponential, coded, cost):
         value, last = made.objective(price, ridge), value
         assert value <= last + 1e-13
     assert made.gap(theta, price, ridge) <= 1e-7
-
-
-@both_losses
-@pytest.mark.parametrize("n_threads", [1, 2])
-def test_gradients_at_scores(exponential, n_threads):
-    made = small(9, exponential, False, n=40_000, used=2.0)
-    start = np.searchsorted(made.y, np.arange(4)).astype(np.int64)
-    arrays = made.H, start, made.weight, made.F, exponential
-    g = score_gradients(*arrays, n_threads)
-    np.testing.assert_allclose(g, made.gradient(), rtol=0, atol=1e-14)
-    np.testing.assert_array_equal(g, score_gradients(*arrays, 1))
 
 
 @both_losses

@@ -21,7 +21,7 @@ from itertools import compress
 import numpy as np
 from numpy.typing import NDArray
 
-from .._core import descend, draft_vectors, score_gradients
+from .._core import descend, draft_vectors
 from ..losses import DualWeights, ScoreLoss
 from ..margins import Margin
 from ..oracles import Column, Oracle, Prices
@@ -121,8 +121,12 @@ class BallCorrective:
 
     def _rescore(self) -> None:
         """The scores, from the coefficients."""
-        signs = Chains(self._H.matrix, self._keys, self._n_threads)
-        self._F = np.ascontiguousarray(signs.scores(self._vectors).T)
+        self._F = np.ascontiguousarray(self._signs.scores(self._vectors).T)
+
+    @property
+    def _signs(self) -> Chains:
+        """Those of all columns."""
+        return Chains(self._H.matrix, self._keys, self._n_threads)
 
     @property
     def _keys(self) -> NDArray[np.int64] | None:
@@ -335,8 +339,8 @@ class BallCorrective:
             edges = prices.vectors if self._codes is None else prices.edges
             more = edges(list(new)) / float(dual.scale)
             a = np.concatenate([a, more if self._codes is None else more.sum(axis=1)])
-        rows = self._start, self._weight, self._F, self._loss.name == "log-loss"
-        g = score_gradients(self._H.matrix, *rows, self._n_threads)
+        _, V = self._loss.on_scores(self._F.T, self._sorted_y, self._weight)
+        g = self._signs.pull(V)
         self._linear = a - (g if self._codes is None else (self._codes * g).sum(axis=1))
 
     def _solve(self, tol: float, max_newton: int, loose: float = 0.0) -> None:

@@ -23,8 +23,9 @@ _MAX_CG, _CG_TOL = 60, 0.1
 _MAX_HALVINGS = 20
 _STIFF = 1e-3  # of what lengths bend, to keep short vectors from stretching without end
 _FAR = 1e100  # no coefficient is as large
-# Of the parts of the Hessian: the heaviest rows stand for all, if more are there. With ten times
-# as many a step takes a fifth longer (pendigits), with a tenth a quarter, for want of accuracy.
+# Of the parts of the Hessian: the heaviest rows stand for all, if more are there. With ten
+# times as many a step takes a fifth longer (pendigits), as it does with a tenth of them, which
+# takes more conjugate gradients.
 _FLOPS = 1e8
 
 
