@@ -387,8 +387,8 @@ class Run:
         floor = corrector.floor(r) if limit > 0 else np.inf
         if limit > 0 or task.oracle.exact:
             slack, free = corrector.slack * scale, budget.intercept > 0
-            rule = max(1, limit), free, not budget.price
-            wanted = Wanted(floor * scale, slack, self.columns, *rule)
+            least, between = floor * scale, not budget.price
+            wanted = Wanted(least, slack, self.columns, max(1, limit), free, between)
             priced = task.chooser.choose(prices, wanted)
         else:
             priced = Priced((), 0.0, np.array([np.inf]))

@@ -260,7 +260,7 @@ class VectorCode:
 
         Beyond the first only those that are at least half as far above the floor; or a quarter
         and one between two that are taken, which halves the rounds (pendigits, theta 122) with
-        no more columns in the end. Two neighbours at once would be one too many.
+        no more columns in the end. All that are longer than their neighbours were too many.
         """
         lengths, found = prices.vector(wanted.taken, wanted.limit, wanted.between)
         constant, edge = float(lengths[0]), found[0][0]

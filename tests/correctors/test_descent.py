@@ -247,9 +247,9 @@ def test_a_linear_part_of_the_loss(exponential, coded, cost):
         assert_consistent(made, theta)
         gap = made.run(theta, price, ridge, max_sweeps=0)
         assert gap == pytest.approx(made.gap(theta, price, ridge), abs=1e-13)
-        w = newton_step(made.H, made.codes, made.W, *rows, made.linear)
-        if w is not None:
-            made.W = w
+        step = newton_step(made.H, made.codes, made.W, *rows, made.linear)
+        if step is not None:
+            made.W = step.w
             made.F = np.ascontiguousarray(made.scores.T)
         value, last = made.objective(price, ridge), value
         assert value <= last + 1e-13

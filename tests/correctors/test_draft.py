@@ -78,7 +78,7 @@ def test_one_call_does_what_the_rounds_do(kind, costs, room, monkeypatch):
             run.set_budget(COSTS[costs](price=price))
             run.boost(room, draft=0.3)
         one, other = at_once.corrector, in_rounds.corrector
-        assert at_once.columns == in_rounds.columns
+        assert at_once.columns == in_rounds.columns == one._columns == other._columns
         for name in ("w", "_F", "z"):
             assert getattr(one, name).tobytes() == getattr(other, name).tobytes()
         np.testing.assert_array_equal(one._H.matrix, other._H.matrix)

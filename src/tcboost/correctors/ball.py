@@ -114,18 +114,13 @@ class BallCorrective:
             assert self._oracle is not None
             self._H.append(self._oracle.predictions([column])[0][:, 0].take(order))
         if self._columns:
-            self._rescore()
+            self._F = np.ascontiguousarray(self._signs().scores(self._vectors).T)
         if not self._sampled:
             self.seen = None
             self._place = np.argsort(order)  # where the kernel has a row
 
-    def _rescore(self) -> None:
-        """The scores, from the coefficients."""
-        self._F = np.ascontiguousarray(self._signs.scores(self._vectors).T)
-
-    @property
     def _signs(self) -> Chains:
-        """Those of all columns."""
+        """Those of all columns on the rows."""
         return Chains(self._H.matrix, self._keys, self._n_threads)
 
     @property
@@ -340,7 +335,7 @@ class BallCorrective:
             more = edges(list(new)) / float(dual.scale)
             a = np.concatenate([a, more if self._codes is None else more.sum(axis=1)])
         _, V = self._loss.on_scores(self._F.T, self._sorted_y, self._weight)
-        g = self._signs.pull(V)
+        g = self._signs().pull(V)
         self._linear = a - (g if self._codes is None else (self._codes * g).sum(axis=1))
 
     def _solve(self, tol: float, max_newton: int, loose: float = 0.0) -> None:
@@ -352,15 +347,14 @@ class BallCorrective:
             if self.gap <= max(tol, loose):
                 break
             H, y, weight, before = self._H.matrix, self._sorted_y, self._weight, self.gap
-            w = newton_step(
+            step = newton_step(
                 *(H, codes, self.w, self._loss, y, weight, self.budget, self._linear),
                 *(self._keys, self._n_threads),
             )
-            if w is not None:
-                self.w = w
-                self._rescore()
+            if step is not None:
+                self.w, self._F = step.w, np.ascontiguousarray(step.F.T)
             self._descend(tol)
-            if w is None and self.gap == before:  # nor would more of them
+            if step is None and self.gap == before:  # nor would more of them
                 break
 
     def _descend(self, tol: float, sweeps: int = _SWEEPS) -> None:

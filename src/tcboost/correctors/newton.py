@@ -9,7 +9,7 @@ front: of its blocks on the diagonal, one a class, and of all lengths together.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,10 +23,18 @@ _MAX_CG, _CG_TOL = 60, 0.1
 _MAX_HALVINGS = 20
 _STIFF = 1e-3  # of what lengths bend, to keep short vectors from stretching without end
 _FAR = 1e100  # no coefficient is as large
+_MORE = 1e-6, 1e-4, 1e-2, 1.0  # of the mean diagonal, until rounding does no harm
 # Of the parts of the Hessian: the heaviest rows stand for all, if more are there. With ten
 # times as many a step takes a fifth longer (pendigits), as it does with a tenth of them, which
 # takes more conjugate gradients.
 _FLOPS = 1e8
+
+
+class Step(NamedTuple):
+    """Better coefficients, and the scores (rows, classes) that they make."""
+
+    w: Vector
+    F: Vector
 
 
 def newton_step(
@@ -40,8 +48,8 @@ def newton_step(
     linear: Vector | None = None,
     keys: NDArray[np.int64] | None = None,
     n_threads: int = 1,
-) -> Vector | None:
-    """Better coefficients, or None if the step does not lower the loss.
+) -> Step | None:
+    """One step, or None if it does not lower the loss.
 
     Coefficients are class vectors, or multiples of `codes`. The loss is less ``<linear, w>``.
     The `keys` tell which hypotheses form chains, for `Chains`.
@@ -105,10 +113,11 @@ def newton_step(
         new[crossed & paid] = 0.0
         if total(new) > theta or (spent and total(new) > 0):
             new *= theta / total(new)
-        if value(new, loss.on_scores(scores(new), y, weight)[0]) < present:
+        F = scores(new)
+        if value(new, loss.on_scores(F, y, weight)[0]) < present:
             better = np.zeros_like(w)
             better[used] = new
-            return better
+            return Step(better, F)
     return None
 
 
@@ -149,11 +158,13 @@ def _by_parts(
 
 def _cholesky(G: Vector, ridge: Vector) -> Vector:
     """Of G with a ridge; G is of single precision."""
-    G[np.diag_indices(len(G))] += ridge + 1e-6 * np.trace(G) / len(G) + 1e-300
-    factor, failed = dpotrf(G, overwrite_a=True, clean=False)
-    if failed:
-        raise np.linalg.LinAlgError("the Hessian is not positive definite")
-    return factor
+    diagonal, mean = G.diagonal() + ridge + 1e-300, np.trace(G) / len(G)
+    for more in _MORE:
+        np.fill_diagonal(G, diagonal + more * mean)
+        factor, failed = dpotrf(G, clean=False)
+        if not failed:
+            return factor
+    raise np.linalg.LinAlgError("the Hessian is not positive definite")
 
 
 def _along(normal: Vector, divide: Callable[[Vector], Vector]) -> Callable[[Vector], Vector]:

@@ -296,7 +296,7 @@ class StumpPrices(Prices):
     def vector(
         self, taken: Sequence[Column], limit: int, between: bool = False
     ) -> tuple[Vector, list[tuple[float, int]]]:
-        """With class vectors of their own: lengths, and the best of so many features.
+        """With class vectors of their own: lengths, and the best of so many parts.
 
         For one h the best m with ``norm2(m) <= 1`` is ``a(h) / norm2(a(h))``.
         """
