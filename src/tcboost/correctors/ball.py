@@ -39,8 +39,7 @@ _SWEEPS, _DRAFT_SWEEPS, _POLISH = 2, 6, 50
 # less, sweeps take next to no time.
 _LOOSE, _NEWTON, _SEVERAL, _ROWS = 0.5, 3, 64, 8
 # A round adds up to one column for so many present ones, until the gap is near its tolerance.
-# On a sample the master is solved better, and so more columns at once cost nothing (covertype:
-# 112 of them in 36 rounds instead of 45, with the same loss).
+# On a sample the master is solved better, and so more columns at once cost nothing (covertype).
 _BATCH, _BATCH_OF_MANY, _BATCH_OF_DRAFT, _NEAR = 8, 4, 3, 2.0
 # More rows are many: with 20,000 of covertype a sample takes half the time, with 50,000 a
 # quarter. Then the rows of a sample, at the least, and for each column.
@@ -249,9 +248,8 @@ class BallCorrective:
         old, self.w = self.w, np.zeros((len(self.w) + len(columns), *self.w.shape[1:]))
         self.w[: len(old)] = old
         self._columns += columns
-        if self._sampled:
-            while self._sampled and self._size < _A_COLUMN * len(self.w):
-                self._take_rows(2 * self._size)
+        while self._sampled and self._size < _A_COLUMN * len(self.w):
+            self._take_rows(2 * self._size)
         if self._sampled:
             self._see(columns, dual, prices)
         # With a price the gap of early rounds says little: it allows for any theta.
