@@ -253,7 +253,7 @@ void bind_rows(nb::module_& m) {
           "Dual weights in integers, into u; a loss, the bits, the sum of u, the least z.");
     const auto margins = [&m](auto number) {
         m.def("pairwise_margins", &pairwise_margins<decltype(number)>, "outputs"_a.noconvert(),
-              "y"_a.noconvert(), "n_threads"_a, "Matrix of outputs.");
+              "y"_a.noconvert(), "n_threads"_a, "Margins of outputs.");
     };
     margins(std::int8_t{}), margins(double{});
     m.def("add_codewords", &add_codewords, "z"_a.noconvert(), "coefficient"_a,

@@ -8,7 +8,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from tcboost import columns
 from tcboost.coding import runs
-from tcboost.columns import FixedCode, LearnedCode, RandomCode, Wanted
+from tcboost.columns import FixedCode, LearnedCode, RandomCode, VectorCode, Wanted
 from tcboost.margins import Pairwise
 from tcboost.oracles import Column, make_oracle
 from tcboost.oracles.stump import CONSTANT
@@ -331,3 +331,22 @@ def test_what_the_choosers_say_they_choose_from():
     ]:
         assert chooser.hypothesis_class.startswith(oracle.hypothesis_class)
         assert kind in chooser.hypothesis_class
+
+
+@pytest.mark.parametrize(("between", "chosen"), [(False, [7]), (True, [7, 3])])
+def test_how_good_further_class_vectors_must_be(between, chosen):
+    """A half as far above the floor as the best; a quarter where they are between others."""
+    *_, oracle, prices = priced()
+    edges = [(9.0, 7), (4.0, 3), (2.9, 5)]  # 8, 3 and 1.9 above the floor
+
+    class Told:
+        hypothesis = staticmethod(prices.hypothesis)
+
+        def vector(self, taken, limit, of_parts):
+            assert (limit, of_parts) == (4, between)
+            return np.array([0.5, 9.0]), edges
+
+    wanted = Wanted(1.0, limit=4, between=between)
+    found = VectorCode(oracle).choose(Told(), wanted)
+    assert [c.hypotheses[0] for c in found.columns] == [prices.hypothesis(j) for j in chosen]
+    assert found.edge == 9.0

@@ -48,7 +48,8 @@ class Wanted(NamedTuple):
     weigh next to nothing would otherwise choose a feature, and so decide for all new rows like
     them. Columns with free class vectors, or with a hypothesis for every bit, are wanted up to
     a `limit`; the former for hypotheses that are not among the `taken` columns, one a feature,
-    or one `between` two stumps of it that are taken. An `intercept` comes before all others.
+    or one for each part of it that the stumps taken leave before, `between` and after them. An
+    `intercept` comes before all others.
     """
 
     floor: float

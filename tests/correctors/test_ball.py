@@ -17,6 +17,7 @@ from tcboost.columns import LearnedCode, RandomCode, VectorCode
 from tcboost.correctors import BallCorrective, Budget, ball
 from tcboost.losses import LOSSES, ScoreLoss
 from tcboost.margins import Pairwise
+from tcboost.oracles.stump import CONSTANT
 from test_boosting import problem, task_for
 
 ON_SCORES = [name for name, loss in LOSSES.items() if isinstance(loss, ScoreLoss)]
@@ -227,6 +228,24 @@ def test_several_columns_a_round_find_the_same_optimum(loss, monkeypatch):
 # ---------------------------------------------------------------- on a sample of the rows
 
 
+@pytest.mark.parametrize(("price", "several"), [(0.0, True), (1e-3, False)])
+def test_a_round_may_add_several_stumps_of_a_feature(price, several, monkeypatch):
+    """Within a budget one between two in use; at a price there is no end of what would help."""
+    monkeypatch.setattr(ball, "_BATCH", 2)
+    monkeypatch.setattr(ball, "_BATCH_OF_MANY", 2)
+    found, update = [], BallCorrective.update
+
+    def updated(self, columns, *arguments):
+        found.append(sum(c.hypotheses[0] != CONSTANT for c in columns))
+        return update(self, columns, *arguments)
+
+    monkeypatch.setattr(BallCorrective, "update", updated)
+    rows, theta = problem(5, 3, n=400, n_features=1), np.inf if price else 20.0
+    ball_run(rows, "multinomial", "vector", theta, 1e-4, 20, price=price)
+    assert len(found) > 5
+    assert (max(found) > 1) == several
+
+
 def few_are_many(monkeypatch, sample=1024, a_column=8):
     monkeypatch.setattr(ball, "_MANY", 1000)
     monkeypatch.setattr(ball, "_SAMPLE", sample)
@@ -266,7 +285,7 @@ def test_a_sample_finds_the_optimum_of_all_rows(loss, coding, costs, monkeypatch
         return  # has no minimum
     if coding != "vector" and "ridge" in costs:
         return  # multiples of codes have no ridge
-    rows, tol = problem(7, 3, n=9000), 1e-4
+    rows, tol = problem(7, 3, n=9000), 1e-4  # twice a doubled sample is less than all
     arguments = rows, loss, coding
     rest = {"tol": tol, "n_rounds": 12, **costs}
     full = ball_run(*arguments, **rest)

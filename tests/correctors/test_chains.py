@@ -56,6 +56,17 @@ def test_kernels_refuse_what_does_not_fit():
         _core.chain_sums(places, first, A[1:], 1)
 
 
+def test_a_chain_longer_than_16_bits_hold():
+    n = 70_003
+    H = np.where(np.arange(n) < np.array([[0], [5], [65_536], [n]]), 1, -1).astype(np.int8)
+    keys = np.column_stack([np.zeros((n, 3), dtype=np.int64), np.arange(n)])
+    chains = Chains(np.asfortranarray(H), keys)
+    rng = np.random.default_rng(0)
+    V, A = rng.normal(size=(n, 2)), rng.normal(size=(4, 2))
+    assert_allclose(chains.scores(V), H @ V, rtol=0, atol=1e-9)
+    assert_allclose(chains.pull(A), H.T @ A, rtol=0, atol=1e-12)
+
+
 @pytest.mark.parametrize("missing", [0.0, 0.2])
 def test_stumps_of_a_feature_are_a_chain(missing):
     rng = np.random.default_rng(3)

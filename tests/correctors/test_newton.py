@@ -99,6 +99,19 @@ def test_rounds_take_newton_steps_where_sweeps_leave_too_much(loss, monkeypatch)
     assert run.certificate.dual <= best + 1e-7
 
 
+@pytest.mark.parametrize(("rows_each", "most"), [(11, 10), (8, 12)])
+def test_few_rows_take_no_newton_steps_in_rounds(rows_each, most, monkeypatch):
+    """Of fewer than so many rows for each column sweeps take next to no time."""
+    monkeypatch.setattr(ball, "_SEVERAL", 4)
+    monkeypatch.setattr(ball, "_ROWS", rows_each)
+    monkeypatch.setattr(BallCorrective, "polish", lambda *a: False)
+    sizes = []
+    monkeypatch.setattr(ball, "newton_step", lambda H, *a: sizes.append(H.shape[1]))
+    rows = problem(3, 3, n=120, n_features=4)
+    ball_run(rows, "multinomial", "vector", 15.0, 1e-5, 12)
+    assert max(sizes) == most
+
+
 def test_newton_steps_in_threads_have_the_same_bits(monkeypatch):
     monkeypatch.setattr(ball, "_SEVERAL", 8)
     X, y = make_blobs(9000, n_features=5, centers=6, cluster_std=4.0, random_state=1)

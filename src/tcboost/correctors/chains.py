@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 from numpy.typing import NDArray
 
 from .._core import chain_scores, chain_sums
 from .base import Vector
+
+_LONGEST = 65_535  # a place in a chain has 16 bits; a part of a chain is a chain
 
 
 class Chains:
@@ -24,6 +28,7 @@ class Chains:
         self._order = np.lexsort(keys.T[::-1])
         chain = keys[self._order, :3]
         first = np.flatnonzero(np.append(True, (chain[1:] != chain[:-1]).any(axis=1)))
+        first = np.concatenate([np.arange(*ends, _LONGEST) for ends in pairwise([*first, t])])
         self._first = np.append(first, t).astype(np.int64)
         self._places = np.empty((len(H), len(first)), dtype=np.uint16, order="F")
         for g, members in enumerate(np.split(self._order, first[1:])):

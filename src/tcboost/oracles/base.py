@@ -91,7 +91,7 @@ class Prices:
         """``norm2(V^T h)`` of every h, the constant one first.
 
         And the longest of these that are not taken, with their places: one a feature, or one
-        `between` two neighbours of it that are taken.
+        for each part of it that those taken leave before, `between` and after them.
         """
         raise NotImplementedError
 
