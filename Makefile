@@ -91,6 +91,7 @@ bench: $(VENV)/test.stamp $(VENV)/peers.stamp
 # Hours, where the data are at hand (TCBOOST_DATA); a stopped run goes on where it was.
 bench-peers: $(VENV)/peers.stamp
 	$(BIN)/python benchmarks/certificate.py
+	$(BIN)/python benchmarks/family.py
 	$(BIN)/python benchmarks/defaults.py
 	$(BIN)/python benchmarks/error_per_stump.py
 	$(BIN)/python benchmarks/ebm.py

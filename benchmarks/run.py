@@ -33,7 +33,6 @@ NAMES = (
     "startup",
     "theta_cv",
     "theta_path",
-    "family",
 )
 HEADER = """# Speed: what was measured
 
