@@ -67,9 +67,11 @@ def _cut_feature(x: Vector, weight: Vector, limit: int) -> tuple[Vector, bool, N
     exact = len(values) <= limit
     if exact:
         cuts = _between(values[:-1], values[1:])
+        bins = bins_of(cuts, x)
     else:
         # A value has as many values below it as its place; the first bin is that of NaN.
-        cumulated = np.cumsum(np.bincount(bins_of(values, x), weights=weight)[1:])
+        places = bins_of(values, x)
+        cumulated = np.cumsum(np.bincount(places, weights=weight)[1:])
         targets = cumulated[-1] * np.arange(1, limit) / limit
         # The nearest end of a value's mass; a hair lower, so that rounding decides no tie.
         between = (cumulated[:-2] + cumulated[1:-1]) / 2
@@ -77,7 +79,8 @@ def _cut_feature(x: Vector, weight: Vector, limit: int) -> tuple[Vector, bool, N
         chosen[np.searchsorted(between, targets * (1 - 1e-12))] = True
         ends = np.flatnonzero(chosen)
         cuts = _between(values[ends], values[ends + 1])
-    return cuts, exact, bins_of(cuts, x)
+        bins = bins_of(cuts, np.append(np.nan, values)).take(places)  # sooner than those of x
+    return cuts, exact, bins
 
 
 def _between(low: Vector, high: Vector) -> Vector:
