@@ -5,8 +5,8 @@ import gc
 import threading
 import time
 import weakref
+from contextvars import ContextVar
 
-import numpy as np
 import pytest
 
 from tcboost.rows.in_threads import in_threads
@@ -99,15 +99,17 @@ def test_an_error_leaves_nothing_in_memory():
 
 def test_no_more_threads_than_things_which_know_what_the_caller_has_set():
     together = threading.Barrier(2, timeout=60)
+    setting = ContextVar("setting", default="none")
 
     def work(_):
         together.wait()
-        return threading.get_ident(), np.geterr()["over"]
+        return threading.get_ident(), setting.get()
 
-    with np.errstate(over="raise"):
-        found = in_threads(work, 50, range(2))
-    assert {over for _, over in found} == {"raise"}
-    assert len(found) == 2
+    token = setting.set("of the caller")
+    found = in_threads(work, 50, range(2))
+    setting.reset(token)
+    assert {known for _, known in found} == {"of the caller"}
+    assert len({thread for thread, _ in found}) == 2
 
 
 def test_lists_of_different_lengths_are_refused():

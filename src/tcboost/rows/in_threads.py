@@ -43,7 +43,7 @@ def in_threads(work: Callable[..., R], n_threads: int, *things: Iterable[Any]) -
 
     try:
         for _ in range(min(n_threads, len(todo)) - 1):
-            # With what the caller has set: np.errstate, for one.
+            # With what the caller has set: np.errstate, for one, from NumPy 2 on.
             thread = Thread(target=copy_context().run, args=(take_turns,))
             try:
                 thread.start()
