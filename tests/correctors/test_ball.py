@@ -225,9 +225,6 @@ def test_several_columns_a_round_find_the_same_optimum(loss, monkeypatch):
     assert several.certificate_.primal == pytest.approx(one.certificate_.primal, abs=1e-6)
 
 
-# ---------------------------------------------------------------- on a sample of the rows
-
-
 @pytest.mark.parametrize(("price", "several"), [(0.0, True), (1e-3, False)])
 def test_a_round_may_add_several_stumps_of_a_feature(price, several, monkeypatch):
     """Within a budget one between two in use; at a price there is no end of what would help."""
@@ -244,6 +241,9 @@ def test_a_round_may_add_several_stumps_of_a_feature(price, several, monkeypatch
     ball_run(rows, "multinomial", "vector", theta, 1e-4, 20, price=price)
     assert len(found) > 5
     assert (max(found) > 1) == several
+
+
+# ---------------------------------------------------------------- on a sample of the rows
 
 
 def few_are_many(monkeypatch, sample=1024, a_column=8):
