@@ -599,3 +599,10 @@ def test_a_feature_without_a_value_is_not_used():
     assert 1 in model.certificate_.unused_features
     known = np.column_stack([X[:, 0], np.ones(80), X[:, 2]])
     np.testing.assert_array_equal(model.predict_proba(known), model.predict_proba(X))
+
+
+def test_a_ridge_with_a_large_budget_leaves_nothing_to_divide_by():
+    X, y = [[2.0], [0], [0], [0], [1], [2], [2]], [2, 0, 2, 0, 1, 1, 1]
+    options = {"theta": 1e3, "max_iter": 2, "tol": 1e-6}
+    model = TCBoostClassifier(ridge=0.008787944707096526, **options).fit(X, y)
+    assert 0 <= model.certificate_.gap < np.inf

@@ -191,7 +191,7 @@ def _conjugate_gradients(
     for _ in range(_MAX_CG):
         Kp = times(p)
         along = float((p * Kp).sum())
-        if not along > 0:
+        if not (rz > 0 and along > 0):  # what is left of b is rounding
             break
         x = x + rz / along * p
         r = r - rz / along * Kp
