@@ -123,9 +123,32 @@ def test_what_changed_is_named():
         with pytest.raises(ValueError, match="X, y or sample_weight changed"):
             model.fit(*data)
     model.fit(np.tile(X, (2, 1)), np.tile(y, 2))  # which is the same problem
-    for cls, theta in ((TCBoostClassifier, "auto"), (MultiBoostMO, "stagewise")):
-        with pytest.raises(ValueError, match=f"a number, not '{theta}'"):
-            cls(theta=theta, warm_start=True).fit(X, y)
+
+
+@pytest.mark.parametrize("cls", [MultiBoostMO, MultiBoostECC, MultiBoostHinge])
+@pytest.mark.parametrize("theta", ["stagewise", "cv"])
+def test_a_theta_that_was_chosen_stays(cls, theta):
+    model = cls(theta=theta, max_iter=5, random_state=0, warm_start=True).fit(*WINE)
+    chosen = model.theta_
+    tried = getattr(model, "theta_choice_", None)
+    model = pickle.loads(pickle.dumps(model)).set_params(max_iter=12).fit(*WINE)
+    alone = cls(theta=chosen, max_iter=12, random_state=0).fit(*WINE)
+    assert alone.n_iter_ > 5
+    for name in ("estimator_weights_", "theta_", "certificate_"):
+        assert_array_equal(getattr(model, name), getattr(alone, name))
+    assert_array_equal(model.decision_function(WINE[0]), alone.decision_function(WINE[0]))
+    assert repr(getattr(model, "theta_choice_", None)) == repr(tried)
+
+
+@pytest.mark.parametrize("cls", [MultiBoostMO, TCBoostClassifier])
+def test_a_budget_that_grows_or_follows_goes_on(cls):
+    theta = "growing" if cls is MultiBoostMO else "auto"
+    model = cls(theta=theta, max_iter=5, tol=1e-6, warm_start=True).fit(*WINE)
+    loss, scale = model.certificate_.primal, model.probability_scale_
+    model.set_params(max_iter=15).fit(*WINE)
+    assert model.n_iter_ > 5
+    assert model.certificate_.primal < loss
+    assert model.probability_scale_ == scale
 
 
 def test_a_model_file_does_not_carry_the_run(tmp_path):

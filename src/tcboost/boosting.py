@@ -12,7 +12,7 @@ from copy import deepcopy
 from dataclasses import replace
 from functools import partial
 from itertools import compress
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -180,6 +180,14 @@ class Run:
         """Coefficients: one number a column, or one class vector."""
         return self.corrector.w
 
+    def copy(self) -> Run:
+        """Where the run stands, to go on from. Draws of codes and of fits are part of that."""
+        task = self.task
+        shared: list[Any] = [task.rows, task.margin, task.loss, *self.columns]
+        if task.oracle.exact:  # nothing is drawn in a search
+            shared.append(task.oracle)
+        return deepcopy(self, {id(thing): thing for thing in shared})
+
     def boost(
         self,
         max_iter: int,
@@ -202,13 +210,12 @@ class Run:
                 columns.extend(new)
                 self.over = True
                 return self
-        watched, stop = len(history.edges), False
+        watched, stop, self.over = len(history.edges), False, False
         while True:
             room = corrector.room = max_iter - len(columns)
             batch = corrector.batch(bool(draft))
             if room < max(batch, corrector.lead) and pause and self.paused is None:
-                shared = (task, *task, *columns)
-                self.paused = deepcopy(self, {id(thing): thing for thing in shared})
+                self.paused = self.copy()
             dual, g, priced = self._price(min(room, batch), bool(draft))
             if not draft and len(history) < len(history.edges):
                 told = self.certificate, self.train_error(), self._least

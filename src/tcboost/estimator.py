@@ -10,7 +10,7 @@ from copy import copy
 from functools import cache, partial
 from importlib.machinery import EXTENSION_SUFFIXES
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import joblib
 import numpy as np
@@ -60,6 +60,7 @@ Vector = NDArray[np.float64]
 
 _WEAK_LEARNERS = {"stump", "product", "lda"}
 _BLAS = re.compile("blas|blis|lapack|mkl", re.IGNORECASE)
+_CHOSEN = {"theta_choice_", "probability_scale_"}  # before the first round
 _PATH_TOL = 3e-2  # of the fits that only serve to choose theta
 
 
@@ -102,6 +103,15 @@ def _encoded(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
     return np.unique(y, return_inverse=True)
 
 
+class WarmStart(NamedTuple):
+    """What a later fit goes on from: a run, hashes of its problem, and what was chosen for it."""
+
+    key: dict[str, str]
+    run: Run
+    chosen: dict[str, Any]
+    n_rounds: int
+
+
 class BoostingClassifier(CallbackSupportMixin, FittedClassifier):
     """The base of `TCBoostClassifier` and of those in `named`, `relatives` and `thinning`.
 
@@ -128,7 +138,7 @@ class BoostingClassifier(CallbackSupportMixin, FittedClassifier):
     theta_choice_: Choice
     theta_: float
     certificate_: Certificate
-    _run: tuple[dict[str, Any], Run]
+    _run: WarmStart
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "max_iter": [Interval(Integral, 1, None, closed="left")],
@@ -164,20 +174,29 @@ class BoostingClassifier(CallbackSupportMixin, FittedClassifier):
         -------
         self
         """
-        rows = self._rows(X, y, sample_weight)
+        # All that is learned is learned by a copy, so that a fit that does not end well changes
+        # nothing.
+        new = copy(self)
+        new.__dict__ = self._unlearned()
+        rows = new._rows(X, y, sample_weight)
         data = {"X": X, "y": y, "metadata": {"sample_weight": sample_weight}}
         with self._one_blas_thread(), reported(self, **data) as report:
 
             def watch(run: Run) -> bool:
-                return report(lambda: vars(copy(self)._keep(run)))
+                return report(lambda: vars(copy(new)._keep(run)))
 
             if self.warm_start:
-                run = self._go_on(rows, watch)
+                run = new._go_on(rows, getattr(self, "_run", None), watch)
             else:
-                self.__dict__.pop("_run", None)
-                run = self._begin(rows).boost(self.max_iter, watch=watch)
-            self._keep(run)
+                run = new._begin(rows).boost(self.max_iter, watch=watch)
+            new._keep(run)
+            self.__dict__ = {**self._unlearned(), **vars(new)}
         return self
+
+    def _unlearned(self) -> dict[str, Any]:
+        """What an estimator has before it is fitted: parameters, and what callbacks keep."""
+        learned = {"_run", "_model"}
+        return {k: v for k, v in vars(self).items() if k[-1] != "_" and k not in learned}
 
     @staticmethod
     def _one_blas_thread() -> Any:
@@ -228,38 +247,36 @@ class BoostingClassifier(CallbackSupportMixin, FittedClassifier):
             size = float(raw.sum()) if counts else float(even.sum() ** 2 / (even @ even))
             return LocalRows(X, labels, weight, self.max_bins, self.n_jobs, size)
 
-    def _go_on(self, rows: LocalRows, watch: Callable[[Run], bool]) -> Run:
+    def _go_on(
+        self, rows: LocalRows, last: WarmStart | None, watch: Callable[[Run], bool]
+    ) -> Run:
         """The run of the last fit with more rounds, or a first one, kept to be gone on with."""
-        theta = getattr(self, "theta", 0.0)
-        if isinstance(theta, str):
-            raise ValueError(
-                f"warm_start needs a theta that does not depend on max_iter: a number, not "
-                f"{theta!r}"
-            )
-        if hasattr(self, "_run"):
-            key, run = self._run
+        if last is None:
+            run, key = self._begin(rows), self._key(rows)
+        else:
+            key = last.key
             changed = [name for name, now in self._key(rows).items() if key[name] != now]
             if changed:
                 raise ValueError(
-                    f"warm_start needs the same problem, but {', '.join(changed)} changed"
+                    f"warm_start needs the same problem, but {', '.join(changed)} changed; "
+                    "set warm_start=False to begin anew"
                 )
-            before = max(len(run.columns), self.n_iter_)
-            if self.max_iter < before:
+            if self.max_iter < last.n_rounds:
                 raise ValueError(
-                    f"max_iter={self.max_iter} is less than the {before} rounds that "
+                    f"max_iter={self.max_iter} is less than the {last.n_rounds} rounds that "
                     "warm_start would go on from"
                 )
-            del self._run  # should this fit not end well
+            vars(self).update(last.chosen)
+            run = last.run.copy()
             run.history.verbose = self.verbose
-        else:
-            run = self._begin(rows)
-            key = self._key(rows)
-        if not run.over:
+        if last is None or not run.over:
             run.boost(self.max_iter, pause=True, watch=watch)
-        self._run = key, run.paused or run
+        chosen = {k: v for k, v in vars(self).items() if k in _CHOSEN}
+        n_rounds = max(len(run.columns), last.n_rounds if last else 0)
+        self._run = WarmStart(key, run.paused or run, chosen, n_rounds)
         return run
 
-    def _key(self, rows: LocalRows) -> dict[str, Any]:
+    def _key(self, rows: LocalRows) -> dict[str, str]:
         """Hashes of what a warm start must find unchanged."""
         key = self.get_params(deep=False)
         for name in ("max_iter", "n_jobs", "verbose"):
@@ -269,8 +286,6 @@ class BoostingClassifier(CallbackSupportMixin, FittedClassifier):
 
     def _begin(self, rows: LocalRows) -> Run:
         """A run without columns yet, its budget chosen."""
-        if hasattr(self, "theta_choice_"):
-            del self.theta_choice_
         seed = check_random_state(self.random_state).randint(2**31 - 1)
         held_out = None
         if self.early_stopping:
