@@ -606,3 +606,18 @@ def test_a_ridge_with_a_large_budget_leaves_nothing_to_divide_by():
     options = {"theta": 1e3, "max_iter": 2, "tol": 1e-6}
     model = TCBoostClassifier(ridge=0.008787944707096526, **options).fit(X, y)
     assert 0 <= model.certificate_.gap < np.inf
+
+
+@pytest.mark.parametrize("class_weight", [None, "balanced", {0: 0.3, 1: 0.7}])
+def test_rows_of_any_weight_in_any_order(class_weight):
+    """Sums of weights that no number holds exactly do not depend on the order, either."""
+    X, y = (a[::2] for a in load_wine(return_X_y=True))
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        weight = np.exp(3.0 * rng.normal(size=len(y)))
+        model = TCBoostClassifier(max_iter=15, class_weight=class_weight)
+        scores = model.fit(X, y, weight).decision_function(X)
+        for _ in range(3):
+            order = rng.permutation(len(y))
+            model.fit(X[order], y[order], weight[order])
+            assert_array_equal(model.decision_function(X), scores)

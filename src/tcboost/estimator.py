@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import warnings
@@ -43,7 +44,7 @@ from .correctors import (
 from .losses import LOSSES, SCORED, SmoothLoss
 from .oracles import make_oracle
 from .prediction import FittedClassifier, is_plain
-from .rows.blocks import LocalRows
+from .rows.blocks import LocalRows, exact_sum
 from .theta import (
     PAPER_SEARCH,
     STYLES,
@@ -104,7 +105,7 @@ def _encoded(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
 
 
 class WarmStart(NamedTuple):
-    """What a later fit goes on from: a run, hashes of its problem, and what was chosen for it."""
+    """What a later fit goes on from: a run, hashes of its problem, what was chosen for it."""
 
     key: dict[str, str]
     run: Run
@@ -238,13 +239,15 @@ class BoostingClassifier(CallbackSupportMixin, FittedClassifier):
             )
         weight = weight[kept]
         if self.class_weight == "balanced":  # a weight of 2 is two rows, here too
-            weight /= np.bincount(labels, weight)[labels]
+            order = np.lexsort((weight, labels))  # sums of a class do not depend on that of rows
+            starts = np.searchsorted(labels[order], np.arange(len(self.classes_)))
+            weight /= np.add.reduceat(weight[order], starts)[labels]
         raw = raw[kept]  # the weights of classes make no more and no fewer rows
         counts = raw.max() <= 2**53 and (raw == np.rint(raw)).all()
         even = raw / raw.max()
+        size = exact_sum(raw) if counts else math.fsum(even) ** 2 / math.fsum(even * even)
         X = X if kept.all() else X[kept]
         with self._one_blas_thread():
-            size = float(raw.sum()) if counts else float(even.sum() ** 2 / (even @ even))
             return LocalRows(X, labels, weight, self.max_bins, self.n_jobs, size)
 
     def _go_on(
@@ -266,7 +269,7 @@ class BoostingClassifier(CallbackSupportMixin, FittedClassifier):
                     f"max_iter={self.max_iter} is less than the {last.n_rounds} rounds that "
                     "warm_start would go on from"
                 )
-            vars(self).update(last.chosen)
+            self.__dict__.update(last.chosen)
             run = last.run.copy()
             run.history.verbose = self.verbose
         if last is None or not run.over:

@@ -413,4 +413,4 @@ def test_coarser_rows_are_those_of_fewer_bins():
 )
 def test_sums_of_weights_are_rounded_once(weight):
     total = sum(map(Fraction, weight.tolist()))
-    assert blocks._exact_sum(weight) == float(total)
+    assert blocks.exact_sum(weight) == float(total)

@@ -137,7 +137,7 @@ class LocalRows:
             chosen, weight = order[starts], np.add.reduceat(weight[order], starts)
             y = y[chosen]
         self._given, self._chosen, self.y = X, chosen, y
-        total = _exact_sum(weight)
+        total = exact_sum(weight)
         self.weight: Vector = weight / total
         # How many rows these stand for: `size`, if weights are numbers of rows, and if nothing
         # is known as many as so even weights would take.
@@ -255,7 +255,7 @@ def _canonical_groups(
     return order, np.flatnonzero(~same)
 
 
-def _exact_sum(weight: Vector) -> float:
+def exact_sum(weight: Vector) -> float:
     """The sum, rounded once: it is the same in any order."""
     unit = float(weight.min())
     counts = weight / unit  # numbers of rows, mostly: they take a fifth of the time
