@@ -9,7 +9,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import load_digits, load_iris, load_wine
-from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.exceptions import NotFittedError
 from sklearn.feature_selection import SelectFromModel
 from sklearn.linear_model import Ridge
 from sklearn.metrics import log_loss
@@ -31,7 +31,7 @@ from tcboost import (
     MultiBoostMO,
     TCBoostClassifier,
 )
-from tcboost.correctors import lengths, master
+from tcboost.correctors import lengths
 from tcboost.estimator import _encoded
 
 ALL = [AdaBoostMO, AdaBoostECC, MultiBoostMO, MultiBoostECC, MultiBoostHinge]
@@ -251,13 +251,6 @@ def test_any_budget_is_handled(cls, theta):
     assert np.isfinite(model.certificate_.gap)
     assert np.isfinite(model.decision_function(IRIS[0])).all()
     assert model.estimator_weights_.sum() <= theta * (1 + 1e-9)
-
-
-def test_a_master_that_is_not_solved_is_told(monkeypatch):
-    monkeypatch.setattr(master, "_MAX_ITER", 1)
-    with pytest.warns(ConvergenceWarning, match="restricted master"):
-        model = MultiBoostMO(theta=20.0, max_iter=10).fit(*IRIS)
-    assert model.certificate_.gap > 1e-4
 
 
 @pytest.mark.parametrize("cls", ALL)

@@ -133,7 +133,7 @@ def test_a_theta_that_was_chosen_stays(cls, theta):
     tried = getattr(model, "theta_choice_", None)
     model = pickle.loads(pickle.dumps(model)).set_params(max_iter=12).fit(*WINE)
     alone = cls(theta=chosen, max_iter=12, random_state=0).fit(*WINE)
-    assert alone.n_iter_ > 5
+    assert alone.n_iter_ > 5 or alone.certificate_.status == "optimal"
     for name in ("estimator_weights_", "theta_", "certificate_"):
         assert_array_equal(getattr(model, name), getattr(alone, name))
     assert_array_equal(model.decision_function(WINE[0]), alone.decision_function(WINE[0]))

@@ -166,6 +166,7 @@ class Run:
         self.certificate: Certificate
         self.paused: Run | None = None
         self.over = False
+        self._ended = "unknown"
         self.budgets: list[float] = []  # of the rounds to come, where theta is to grow
         self._certifier, self._open, self._looked = Certifier(), np.inf, np.inf
         self._z: Vector
@@ -210,7 +211,8 @@ class Run:
                 columns.extend(new)
                 self.over = True
                 return self
-        watched, stop, self.over = len(history.edges), False, False
+        watched, stop = len(history.edges), False
+        self.over, self._ended = False, "unknown"
         while True:
             room = corrector.room = max_iter - len(columns)
             batch = corrector.batch(bool(draft))
@@ -223,6 +225,7 @@ class Run:
                 if self.held_out:
                     history.validation_loss.append(self.held_out.loss(task, columns, self.w))
                     if len(history) - history.best >= self.held_out.patience:
+                        self._ended = "stopped early"
                         break
             if watched < len(history.edges):
                 watched, stop = len(history.edges), watch(self)
@@ -240,6 +243,8 @@ class Run:
                     # The master was solved too loosely: now as well as the class, to go on.
                     enough = gap if corrector.budget.price == 0 else enough
                 if not corrector.polish(enough, bool(draft)):
+                    left = "stopped early" if stop else self._stuck
+                    self._ended = left if room > 0 else "max_iter"
                     break
                 history.forget()
                 continue
@@ -248,6 +253,7 @@ class Run:
             predictions = partial(task.oracle.predictions, priced.columns)
             self._z = np.empty(0)  # the next ones need the room
             if not corrector.update(priced.columns, predictions, dual, self._priced[0]):
+                self._ended = self._stuck
                 break  # after (4), (5)
             columns.extend(priced.columns)
             history.edges.append(priced.edge / dual.scale)
@@ -310,6 +316,13 @@ class Run:
         self._proved = np.zeros(len(self.task.rows.binning.cuts), dtype=bool)
         self._left_out, self._looked = None, np.inf
 
+    @property
+    def _stuck(self) -> str:
+        """How a run ends that finds nothing to add, with rounds left."""
+        if isinstance(self.corrector, StageWise):
+            return "weak learner"
+        return "stalled" if self.task.oracle.exact else "unknown"
+
     def train_error(self) -> float:
         """The weight of the misclassified rows."""
         task, seen = self.task, self.corrector.seen
@@ -322,14 +335,16 @@ class Run:
 
         Its coefficients are those of its round, and a dual bound of any round is one for it.
         """
-        t = self.history.best
-        if self.held_out is None or t == len(self.history):
-            return Model(self.columns, self.w, self.corrector.theta, self.certificate)
-        w, _, then, *_ = self.history.rounds[t - 1]
-        certificate = then
-        if self.corrector.budget.price == 0:
-            certificate = self._certificate(then.primal, then.theta, then.dual)
-        return Model(self.columns[: len(w)], w, then.theta, certificate)
+        t, ended = self.history.best, self._ended
+        columns, w, certificate = self.columns, self.w, self.certificate
+        if self.held_out is not None and t < len(self.history):
+            w, _, certificate, *_ = self.history.rounds[t - 1]
+            columns, ended = columns[: len(w)], "stopped early"
+            if self.corrector.budget.price == 0:
+                then = certificate
+                certificate = self._certificate(then.primal, then.theta, then.dual)
+        status = "optimal" if certificate.gap <= self.corrector.tol else ended
+        return Model(columns, w, certificate.theta, replace(certificate, status=status))
 
     def set_budget(self, budget: Budget) -> None:
         """Go on with another budget, without the columns that have no weight."""
@@ -434,5 +449,5 @@ class Run:
         """With the bound of this round, and without a price those of all rounds."""
         task, budget = self.task, self.corrector.budget
         dual = bound if budget.price > 0 else max(bound, self._certifier.dual(theta))
-        name = task.loss.name if budget.ridge == 0 else f"{task.loss.name} with its ridge"
-        return certificate(loss, dual, theta, task.chooser.hypothesis_class, name)
+        of_what = task.chooser.hypothesis_class, task.loss, budget.ridge
+        return certificate(loss, dual, theta, *of_what)

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .losses import Loss
+
 
 @dataclass(frozen=True)
 class Certificate:
@@ -16,8 +18,7 @@ class Certificate:
     Attributes
     ----------
     primal : float
-        The training loss of the fitted model, ``log mean exp(-margin)`` or cross-entropy, with
-        the ridge if there is one.
+        The training loss of the fitted model, with the ridge if there is one.
     dual : float
         A lower bound on the same of *any* combination of *all* columns of the class whose
         coefficients (or the lengths of whose class vectors) sum to at most `theta`.
@@ -29,6 +30,11 @@ class Certificate:
         The class of columns.
     loss : str
         What the loss is called.
+    status : str
+        How the fit ended: "optimal" (the gap is at most `tol`), "max_iter" (used up), "stalled"
+        (no progress, with rounds left), "stopped early" (by rows held out, or a callback),
+        "weak learner" (none is better than guessing), or "unknown" (rounds were left, but the
+        class is fitted, not searched).
     unused_features : tuple of int
         Features that no optimal model uses, as far as the gap is small enough to tell; of a
         fit with a price, no model that is optimal at the price.
@@ -39,7 +45,8 @@ class Certificate:
     gap: float
     theta: float
     hypothesis_class: str
-    loss: str = "log-loss"
+    loss: str
+    status: str = "unknown"
     unused_features: tuple[int, ...] = ()
 
     def __str__(self) -> str:
@@ -48,10 +55,11 @@ class Certificate:
                 f"The training {self.loss} is {self.primal:.6g}; {self.hypothesis_class} are "
                 "fitted, not searched, so nothing is proved about the best possible."
             )
+        little = self.status != "optimal" and self.gap >= abs(self.primal)
         return (
             f"The training {self.loss} {self.primal:.6g} is within {self.gap:.2g} of the best "
             f"that any combination of {self.hypothesis_class} can reach with a budget of "
-            f"{self.theta:.6g}."
+            f"{self.theta:.6g}{', which proves little' if little else ''}."
         )
 
 
@@ -79,10 +87,17 @@ class Certifier:
 
 
 def certificate(
-    primal: float, dual: float, theta: float, hypothesis_class: str, loss: str
+    primal: float,
+    dual: float,
+    theta: float,
+    hypothesis_class: str,
+    loss: Loss,
+    ridge: float = 0.0,
 ) -> Certificate:
-    """The certificate of a model with the given loss, dual bound and budget."""
-    # What the sums behind both values may have lost to rounding.
-    slack = 1e-14 * (1.0 + abs(primal) + abs(dual)) if math.isfinite(dual) else 0.0
-    dual = min(dual, primal) - slack
-    return Certificate(primal, dual, primal - dual, theta, hypothesis_class, loss)
+    """The certificate of a model with the given value of a loss, dual bound and budget."""
+    if math.isfinite(dual):
+        # What the sums behind both values may have lost to rounding.
+        slack = 1e-14 * (1.0 + abs(primal) + abs(dual))
+        dual = max(min(dual, primal) - slack, loss.infimum)
+    name = loss.name if ridge == 0 else f"{loss.name} with its ridge"
+    return Certificate(primal, dual, primal - dual, theta, hypothesis_class, name)

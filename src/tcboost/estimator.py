@@ -239,7 +239,9 @@ class BoostingClassifier(CallbackSupportMixin, FittedClassifier):
             )
         weight = weight[kept]
         if self.class_weight == "balanced":  # a weight of 2 is two rows, here too
-            order = np.lexsort((weight, labels))  # sums of a class do not depend on that of rows
+            order = np.lexsort(
+                (weight, labels)
+            )  # sums of a class do not depend on that of rows
             starts = np.searchsorted(labels[order], np.arange(len(self.classes_)))
             weight /= np.add.reduceat(weight[order], starts)[labels]
         raw = raw[kept]  # the weights of classes make no more and no fewer rows
@@ -438,11 +440,11 @@ class BoostingClassifier(CallbackSupportMixin, FittedClassifier):
             codes = np.array([c.code for c in model.columns], dtype=np.int8)
             self.coding_matrix_ = codes.reshape(-1, len(self.classes_)).T
         self._model = self._ensemble()
-        if not run.corrector.solved and not run.corrector.done(run.certificate.gap):
+        if model.certificate.status == "stalled":
             warnings.warn(
-                "the restricted master was not solved to the tolerance; the certificate, with "
-                f"a gap of {run.certificate.gap:.2g}, takes that into account. A smaller theta "
-                "or a larger tol would help.",
+                f"the fit made no more progress at a gap of {model.certificate.gap:.2g}, which "
+                f"is above tol={run.corrector.tol:g}; the certificate takes that into account. "
+                "A smaller theta or a larger tol would help.",
                 ConvergenceWarning,
                 stacklevel=3,
             )

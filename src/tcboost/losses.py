@@ -39,7 +39,7 @@ class DualWeights(NamedTuple):
 
 
 # Makes integers of the weights at margins z with row weights, of the cross-entropy or of the
-# log-loss: u, and what `dual_integers` tells of them.
+# exponential loss: u, and what `dual_integers` tells of them.
 Weigh = Callable[[Vector, Vector, bool], tuple[Integers | None, tuple[float, int, int, float]]]
 
 
@@ -71,6 +71,7 @@ class Loss(Protocol):
     """Contract of a convex, decreasing loss of the margins z (rows, width)."""
 
     name: str
+    infimum: float  # no margins have a lower value
 
     @property
     def log_odds(self) -> float | None:
@@ -120,7 +121,7 @@ class Exponential:
     Its weights are equation (15), normalised as in (30).
     """
 
-    name, log_odds, centred = "log-loss", 2.0, True
+    name, infimum, log_odds, centred = "logarithm of the exponential loss", -math.inf, 2.0, True
 
     def spread(self, margin: Margin) -> float:
         """Pinsker: ``|u - u*| <= sqrt(2 KL)``, and every u appears in V so many times."""
@@ -176,7 +177,7 @@ class Exponential:
 class Multinomial:
     """Cross-entropy, ``mean log(1 + sum_k exp(-z_k))`` of pairwise margins z."""
 
-    name, log_odds = "cross-entropy", 1.0
+    name, infimum, log_odds = "cross-entropy", 0.0, 1.0
 
     def spread(self, margin: Margin) -> float:
         """Pinsker in every row, whose part of V is its weight times ``onehot(y) - p``."""
@@ -212,7 +213,7 @@ class Multinomial:
 class Elementwise:
     """``mean phi(z)`` of a convex, decreasing function of one margin; u does not sum to one."""
 
-    centred = False
+    infimum, centred = 0.0, False
     bend: float  # the largest second derivative of phi
 
     def phi(self, z: Vector) -> tuple[Vector, Vector, Vector]:
@@ -253,7 +254,7 @@ class Logistic(Elementwise):
 class SquaredHinge(Elementwise):
     """``mean max(0, 1 - z)^2 / 2``."""
 
-    name, log_odds, bend = "squared hinge loss", None, 1.0
+    name, log_odds, bend = "squared hinge", None, 1.0
 
     def phi(self, z: Vector) -> tuple[Vector, Vector, Vector]:
         """Values, minus the slopes, and second derivatives."""
@@ -268,7 +269,7 @@ class Hinge:
     row are nonnegative and sum to at most its own. There is no gradient where margins tie.
     """
 
-    name, log_odds = "hinge loss", None
+    name, infimum, log_odds = "hinge", 0.0, None
 
     def spread(self, margin: Margin) -> float:
         """The dual is linear in u: a small gap says nothing about u."""

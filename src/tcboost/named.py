@@ -225,8 +225,7 @@ class MultiBoostMO(BoostingClassifier):
     max_iter : int, default=100
         The number of rounds T, at the most.
     tol : float, default=1e-4
-        Stop when the certificate proves the training log-loss this close to optimal; above
-        ``theta = 1000`` at least ``1e-8 * theta``, for the sake of floating point.
+        Stop when the certificate proves the training loss this close to optimal.
     round_tol : float, default=0.03
         How far the coefficients of a round may be from the best ones of its columns, in
         log-loss and at the most a tenth of the gap. The last ones are solved to `tol`, and so
@@ -313,8 +312,7 @@ class MultiBoostECC(BoostingClassifier):
     max_iter : int, default=100
         The number of rounds T, at the most.
     tol : float, default=1e-4
-        Stop when the certificate proves the training log-loss this close to optimal; above
-        ``theta = 1000`` at least ``1e-8 * theta``, for the sake of floating point.
+        Stop when the certificate proves the training loss this close to optimal.
     round_tol : float, default=0.03
         How far the coefficients of a round may be from the best ones of its columns, in
         log-loss and at the most a tenth of the gap. The last ones are solved to `tol`, and so

@@ -26,6 +26,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from .certificate import certificate
 from .correctors import MasterSolution, solve_master
 from .estimator import BoostingClassifier
+from .losses import LOSSES
 from .margins import Pairwise
 
 Vector = NDArray[np.float64]
@@ -159,8 +160,10 @@ class Thinning:
         model.estimators_ = [replace(self._members[j], scale=self._scales[j]) for j in kept]
         model.estimator_weights_, model.n_iter_, model.history_ = best.w[kept], len(kept), {}
         model.theta_, model.probability_scale_ = theta, probability_scale
-        model.certificate_ = certificate(best.log_loss, best.dual, theta, self._of, "log-loss")
-        if model.certificate_.gap > 1e-6:
+        loss, optimal = LOSSES["exponential"], best.gap <= 1e-6
+        proof = certificate(best.log_loss, best.dual, theta, self._of, loss)
+        model.certificate_ = replace(proof, status="optimal" if optimal else "stalled")
+        if not optimal:
             warnings.warn(
                 f"with theta={theta:g} double precision proves a gap of "
                 f"{model.certificate_.gap:.2g} only, not 1e-6",

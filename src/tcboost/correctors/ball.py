@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._core import descend, draft_vectors
-from ..losses import DualWeights, ScoreLoss
+from ..losses import DualWeights, Exponential, Multinomial, ScoreLoss
 from ..margins import Margin
 from ..oracles import Column, Oracle, Prices
 from ..oracles.stump import StumpOracle, candidates_of
@@ -68,7 +68,7 @@ class BallCorrective:
         oracle: Oracle | None = None,
     ) -> None:
         self._margin, self._y, self._n_threads = margin, y, n_threads
-        self._all_weight, self._loss, self._tol = weight, loss, tol
+        self._all_weight, self._loss, self.tol = weight, loss, tol
         self.budget = budget
         n_classes = margin.width + 1
         self.w: Vector = np.zeros(0 if coded else (0, n_classes))
@@ -144,11 +144,6 @@ class BallCorrective:
         return self._margin.apply(self._F.T, self._sorted_y).take(self._place, axis=0)
 
     @property
-    def solved(self) -> bool:
-        """Whether the last restricted master met its tolerance."""
-        return not self._polished or self.gap <= self._target
-
-    @property
     def theta(self) -> float:
         """The budget, or with a price what is spent."""
         if self.budget.price == 0:
@@ -171,7 +166,7 @@ class BallCorrective:
             return 1
         least = len(self.w) // _BATCH_OF_DRAFT if draft else 1
         # With a price there is no end of columns that would help a little.
-        if self.budget.price == 0 and self._gap <= _NEAR * self._tol:
+        if self.budget.price == 0 and self._gap <= _NEAR * self.tol:
             return max(1, least)
         many = self.budget.price > 0 or self._sampled
         return max(1, least, len(self.w) // (_BATCH_OF_MANY if many else _BATCH))
@@ -182,7 +177,7 @@ class BallCorrective:
         self.budget, self.w, self._F = budget, scale * self.w, scale * self._F
         self._met, self._polished = None, False
         if len(self.w) and not self._sampled:  # else when prices have told the gradient
-            self._solve(_SHARE * max(self._tol, self.gap), 0)
+            self._solve(_SHARE * max(self.tol, self.gap), 0)
 
     def prune(self) -> NDArray[np.bool_]:
         """Forget columns without weight; return which were kept."""
@@ -202,12 +197,12 @@ class BallCorrective:
         if self.budget.price > 0:
             return self.budget.price
         theta = self.budget.theta
-        return r + _SHARE * self._tol / theta if theta > 0 else np.inf
+        return r + _SHARE * self.tol / theta if theta > 0 else np.inf
 
     def done(self, gap: float) -> bool:
         """Stop when the certificate is small."""
         self._gap = gap
-        return gap <= self._tol
+        return gap <= self.tol
 
     def meet(self, loss: float, a: Vector) -> bool:
         """Take in the loss and the edges of all rows; False if a sample led astray.
@@ -219,13 +214,13 @@ class BallCorrective:
         w, budget = self.w, self.budget
         sizes, ridge = budget.sizes(w), budget.ridges(w)
         value = loss + float((ridge * w * w).sum()) / 2.0 + budget.price * float(sizes.sum())
-        if self._met is not None and value > self._met[1] + 1e-3 * self._tol:
+        if self._met is not None and value > self._met[1] + 1e-3 * self.tol:
             last = np.zeros_like(w)
             last[: len(self._met[0])] = self._met[0]
             self.w = (w + last) / 2.0
             self._take_rows(2 * self._size)
             if len(self._order) == len(self._y):  # else known of w is what a sample told
-                self._descend(_SHARE * self._tol)
+                self._descend(_SHARE * self.tol)
             return False
         g, free = a - ridge * w, int(budget.intercept > 0)
         most = budget.theta if np.isfinite(budget.theta) else float(sizes.sum())
@@ -254,7 +249,7 @@ class BallCorrective:
             self._see(columns, dual, prices)
         # With a price the gap of early rounds says little: it allows for any theta.
         gap = 0.0 if self.budget.price > 0 else self._gap
-        t, n, tol = len(self.w), len(self._order), _SHARE * max(self._tol, gap)
+        t, n, tol = len(self.w), len(self._order), _SHARE * max(self.tol, gap)
         if self._sampled:
             self._solve(tol, 1)
         elif gap > 0 and self._codes is None and _SEVERAL <= t <= n / _ROWS:
@@ -269,12 +264,12 @@ class BallCorrective:
         The numbers are the same, but for the rounding of one sum; see ``cpp/draft.hpp``.
         """
         oracle, b, H = self._oracle, self.budget, self._H.matrix
-        vectors = self._codes is None and self._loss.name == "cross-entropy"
+        vectors = self._codes is None and isinstance(self._loss, Multinomial)
         few = not self._sampled and self._F.size <= _FEW
         priced = b.price > 0 and b.theta == np.inf
         if not (vectors and few and priced and isinstance(oracle, StumpOracle)):
             return None
-        ends = self._tol, _SHARE, share, _SWEEPS, _DRAFT_SWEEPS
+        ends = self.tol, _SHARE, share, _SWEEPS, _DRAFT_SWEEPS
         most = min(max_iter, len(oracle))  # there are no more: a number that C++ can hold
         found, signs, w, (self.gap, self._used, *self._sums) = draft_vectors(
             *(oracle.arrays, self._y, self._all_weight, self._place, self._start, self._weight),
@@ -298,9 +293,9 @@ class BallCorrective:
 
         On a sample that is one step towards it: the next one needs the gradient there.
         """
-        tol = _SHARE * max(self._tol, gap)
+        tol = _SHARE * max(self.tol, gap)
         # Drafts at different prices are compared: they are polished though they are done.
-        done = self._gap <= self._tol and not (draft and self.budget.price > 0)
+        done = self._gap <= self.tol and not (draft and self.budget.price > 0)
         polished = self._polished and (self.budget.price > 0 or self._target <= tol)
         if self._sampled:
             self._target, polished = tol, False
@@ -358,7 +353,7 @@ class BallCorrective:
     def _descend(self, tol: float, sweeps: int = _SWEEPS) -> None:
         self.w = self.w.copy()  # the run may have kept it; the scores change in place
         arrays = self._H.matrix, self._codes, self._start, self._weight, self.w, self._F
-        b, exponential = self.budget, self._loss.name == "log-loss"
+        b, exponential = self.budget, isinstance(self._loss, Exponential)
         costs = b.theta, b.price, b.ridge, b.intercept
         rule = tol, sweeps, exponential, self._n_threads
         self.gap, self._used, *self._sums = descend(*arrays, self._linear, *costs, *rule)

@@ -96,6 +96,7 @@ class Corrector(Protocol):
 
     w: Vector
     room: int  # for more columns: the loop tells
+    tol: float  # the gap to reach, as it was asked for
 
     @property
     def seen(self) -> Seen | None:
@@ -116,10 +117,6 @@ class Corrector(Protocol):
     @property
     def dual(self) -> DualWeights | None:
         """The multipliers of the margins, where the loss has no gradient to tell them."""
-
-    @property
-    def solved(self) -> bool:
-        """Whether the last restricted master met its tolerance."""
 
     @property
     def budget(self) -> Budget:

@@ -44,15 +44,10 @@ class LinearProgram(TotallyCorrective):
         self, margin: Margin, y: NDArray[np.intp], weight: Vector, theta: float, tol: float
     ) -> None:
         super().__init__(margin, y, weight, theta, tol)
-        self._weight, self._optimal = weight, True
+        self._weight = weight
         self._P = ColumnStore(self.z.size, np.int8)
         self._highs: Any = None
         self._put_away: tuple[list[Any], list[Any]] | None = None  # its basis, with a copy
-
-    @property
-    def solved(self) -> bool:
-        """Whether HiGHS has called the last program solved."""
-        return self._optimal
 
     def prune(self) -> NDArray[np.bool_]:
         """Forget columns without weight; return which were kept."""
@@ -87,8 +82,9 @@ class LinearProgram(TotallyCorrective):
         if basis.valid:
             highs.setBasis(basis)
         highs.run()
-        self._optimal = highs.getModelStatus() == highspy.HighsModelStatus.kOptimal
-        if not self._optimal:  # the last coefficients stay, and the certificate is for them
+        if (
+            highs.getModelStatus() != highspy.HighsModelStatus.kOptimal
+        ):  # the last coefficients stay, and the certificate is for them
             return
         solution = highs.getSolution()
         w = np.maximum(0.0, -np.array(solution.row_dual)[-len(self.w) :])

@@ -172,7 +172,7 @@ class Master:
 
     def solve(self, theta: float, w: Vector, tol: float) -> tuple[MasterSolution, Vector]:
         """The solution from `w`, and its margins ``P w``."""
-        found = self._native.solve(theta, w, _resolved(tol, theta), _MAX_ITER, self._n_threads)
+        found = self._native.solve(theta, w, tol, _MAX_ITER, self._n_threads)
         return _solution(*found)
 
 
@@ -180,6 +180,8 @@ def solve_cold(
     P: NDArray[Any], s: Vector, loss: SmoothLoss, theta: float, w: Vector, tol: float
 ) -> MasterSolution:
     """The master of a whole matrix of columns, for any smooth loss, from `w`."""
+    if theta > 1000:  # double precision does not resolve the gap any further
+        tol = max(tol, 1e-9 * theta)
     found = _core.solve_cold(
         _smallest(P),
         s,
@@ -187,7 +189,7 @@ def solve_cold(
         loss.centred,
         theta,
         w,
-        _resolved(tol, theta),
+        tol,
         _MAX_ITER,
         effective_n_jobs(None),
     )
@@ -197,11 +199,6 @@ def solve_cold(
 def _on_margins(loss: SmoothLoss) -> Callable[[Vector], Any] | None:
     """What the native core calls back; it knows the exponential loss itself."""
     return None if type(loss) is Exponential else loss.on_margins
-
-
-def _resolved(tol: float, theta: float) -> float:
-    """Double precision does not resolve the gap of a large budget any further."""
-    return max(tol, 1e-9 * theta) if theta > 1000 else tol
 
 
 def _solution(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,7 +33,7 @@ class StageWise:
     dual: DualWeights | None = None
     room = lead = 0
     known = None
-    solved, slack = True, 0.0  # there is nothing to solve, and every difference counts
+    slack, tol = 0.0, -math.inf  # every difference counts, and no gap is small enough
 
     def __init__(
         self,

@@ -70,7 +70,7 @@ class TotallyCorrective:
         self._margin, self._y = margin, y
         self.w: Vector = np.zeros(0)
         self.z: Vector = np.zeros((len(y), margin.width))
-        self.theta, self._asked, self._round_tol = theta, tol, round_tol
+        self.theta, self.tol, self._round_tol = theta, tol, round_tol
         self._paced = paced and round_tol > 0
         self._part = min(_FIRST, theta) if self._paced else theta  # for the present master
         s, width = weight / margin.width, margin.width
@@ -84,16 +84,6 @@ class TotallyCorrective:
         self._master = Master(s, loss, n_threads, width, rough=round_tol > 0)
         self.solution: MasterSolution | None = None
         self._gap = self._left = 0.0  # of the class, and what the last master was to leave
-
-    @property
-    def _tol(self) -> float:
-        """Double precision does not resolve the gap of a large budget any further."""
-        return max(self._asked, 1e-8 * self.theta) if self.theta > 1000 else self._asked
-
-    @property
-    def solved(self) -> bool:
-        """Whether the last restricted master met its tolerance."""
-        return self.solution is None or self.solution.status == "optimal"
 
     @property
     def budget(self) -> Budget:
@@ -138,12 +128,12 @@ class TotallyCorrective:
 
     def floor(self, r: float) -> float:
         """Step (3) of Algorithm 3: a constraint that is (nearly) satisfied is not added."""
-        return r + _MASTER_SHARE * self._tol / self.theta if self.theta > 0 else np.inf
+        return r + _MASTER_SHARE * self.tol / self.theta if self.theta > 0 else np.inf
 
     def done(self, gap: float) -> bool:
         """Stop when the certificate is small."""
         self._gap = gap
-        return gap <= self._tol
+        return gap <= self.tol
 
     def update(
         self, columns: Columns, predictions: Predictions, dual: DualWeights, prices: Prices
@@ -169,8 +159,8 @@ class TotallyCorrective:
 
     def polish(self, gap: float = 0.0, draft: bool = False) -> bool:
         """Solve the last master to the tolerance, or a share of a gap; False if it was."""
-        as_well = self._left <= _MASTER_SHARE * max(self._tol, gap)
-        if self._gap <= self._tol or (as_well and self._part == self.theta):
+        as_well = self._left <= _MASTER_SHARE * max(self.tol, gap)
+        if self._gap <= self.tol or (as_well and self._part == self.theta):
             return False
         self._gap, self._part = gap, self.theta
         self._solve()
@@ -197,7 +187,7 @@ class TotallyCorrective:
         self._master.keep(kept)
 
     def _solve(self) -> None:
-        self._left = _MASTER_SHARE * self._tol
+        self._left = _MASTER_SHARE * self.tol
         if len(self.w) > SMALL:
             self._left = max(self._left, min(_MASTER_SHARE * self._gap, self._round_tol))
         del self.z, self.solution  # the next ones need the room
