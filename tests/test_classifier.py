@@ -322,7 +322,7 @@ BAD_DATA = [
     (IRIS[0], IRIS[1][:-1], None, "inconsistent numbers of samples"),
     (IRIS[0], np.linspace(0, 1, 150), None, "Unknown label type"),
     (IRIS[0], np.where(IRIS[1] == 0, np.nan, IRIS[1]), None, "NaN"),
-    (IRIS[0].astype(str).astype(object) + "x", IRIS[1], None, "could not convert"),
+    (IRIS[0].astype(str).astype(object) + "x", IRIS[1], None, r"column 0 of X holds strings"),
     (IRIS[0], IRIS[1], np.r_[-1.0, np.ones(149)], "sample_weight"),
     (IRIS[0], IRIS[1], np.zeros(150), "sample_weight"),
     (IRIS[0], IRIS[1], np.r_[np.nan, np.ones(149)], "sample_weight"),

@@ -19,13 +19,14 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils._param_validation import (
+    HasMethods,
+    Interval,
+    StrOptions,
+    validate_parameter_constraints,
+)
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import (
-    _check_sample_weight,
-    validate_data,
-)
 from threadpoolctl import ThreadpoolController
 
 from ._callbacks import CallbackSupportMixin, reported
@@ -56,6 +57,7 @@ from .theta import (
     choose_theta,
     stagewise,
 )
+from .validation import plain, read_table, read_weights
 
 Vector = NDArray[np.float64]
 
@@ -158,6 +160,12 @@ class BoostingClassifier(CallbackSupportMixin, FittedClassifier):
         """Those of the constructor, each under its own name, as scikit-learn asks."""
         self.__dict__.update({k: v for k, v in arguments.items() if k != "self"})
 
+    def _validate_params(self) -> None:
+        """As scikit-learn does, but of numbers of NumPy its messages say np.float64(0.0)."""
+        given = {k: plain(v) for k, v in self.get_params(deep=False).items()}
+        rules = self._parameter_constraints
+        validate_parameter_constraints(rules, given, caller_name=type(self).__name__)
+
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the model and certify it.
@@ -210,22 +218,18 @@ class BoostingClassifier(CallbackSupportMixin, FittedClassifier):
             self.n_features_in_ = X.shape[1]
             self.__dict__.pop("feature_names_in_", None)
         else:
-            X, y = validate_data(
-                self, X, y, dtype=np.float64, ensure_all_finite=False, ensure_min_samples=2
-            )
+            X, y = read_table(self, X, y=y, ensure_min_samples=2)
             check_classification_targets(y)
         X = np.require(X, requirements="A")  # fields of a record may lie anywhere
         self._check_values(X)
-        if sample_weight is not None and not np.any(np.asarray(sample_weight)):
-            raise ValueError("sample_weight is zero for every row")
-        weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
-        raw = weight
+        raw = weight = read_weights(sample_weight, X)
         # A power of two changes no digit, so that integer weights stay exact.
         weight = np.ldexp(weight, -np.frexp(np.abs(weight).max())[1])
         if isinstance(self.class_weight, dict):
             weight *= compute_sample_weight(self.class_weight, y)
             if not np.isfinite(weight).all():
-                raise ValueError(f"class_weight must be finite numbers: {self.class_weight}")
+                given = {plain(c): plain(w) for c, w in self.class_weight.items()}
+                raise ValueError(f"class_weight must be finite numbers: {given}")
         if (weight < 0).any():
             raise ValueError("sample_weight and class_weight must not be negative")
         kept = weight > 1e-300  # less would underflow, and weighs nothing
@@ -234,8 +238,8 @@ class BoostingClassifier(CallbackSupportMixin, FittedClassifier):
         self.classes_, labels = _encoded(y[kept])
         if len(self.classes_) < 2:
             raise ValueError(
-                f"y holds one class only ({self.classes_[0]!r}) among the rows of positive "
-                "weight; a classifier needs at least two"
+                f"y holds one class only ({plain(self.classes_[0])!r}) among the rows of "
+                "positive weight; a classifier needs at least two"
             )
         weight = weight[kept]
         if self.class_weight == "balanced":  # a weight of 2 is two rows, here too

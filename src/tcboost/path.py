@@ -113,13 +113,13 @@ def theta_path(
 
 
 def _budgets(thetas: ArrayLike) -> tuple[float, ...]:
-    problem = f"thetas must be distinct positive finite numbers, got {thetas!r}"
+    problem = "thetas must be distinct positive finite numbers, got"
     try:
         grid = tuple(np.sort(np.asarray(thetas, float).ravel()).tolist())
     except (TypeError, ValueError):
-        raise ValueError(problem) from None
+        raise ValueError(f"{problem} {thetas!r}") from None
     if not grid or not np.isfinite(grid).all() or grid[0] <= 0 or len(set(grid)) < len(grid):
-        raise ValueError(problem)
+        raise ValueError(f"{problem} {list(grid)}")
     return grid
 
 

@@ -14,7 +14,6 @@ from sklearn.utils.validation import (
     check_consistent_length,
     check_is_fitted,
     column_or_1d,
-    validate_data,
 )
 
 from .coding import coding_matrix
@@ -24,6 +23,7 @@ from .margins import Codeword, Margin, Pairwise, PairwiseCode
 from .model.ensemble import Ensemble
 from .oracles import Column, Stump
 from .rows.blocks import effective_n_jobs
+from .validation import column_name, read_table
 
 Vector = NDArray[np.float64]
 
@@ -219,7 +219,7 @@ class FittedClassifier(ClassifierMixin, BaseEstimator):
         """Validated features of new rows."""
         if not self._as_in_fit(X):
             check_is_fitted(self)
-            X = validate_data(self, X, dtype=np.float64, ensure_all_finite=False, reset=False)
+            X = read_table(self, X, reset=False)
         X = np.require(X, requirements="A")  # fields of a record may lie anywhere
         self._check_values(X)
         return X
@@ -266,10 +266,9 @@ class FittedClassifier(ClassifierMixin, BaseEstimator):
             bad = np.isnan(X).any(axis=0)
             what = "NaN, which only the weak learners 'stump' and 'product' can take,"
         if bad.any():
-            d = int(np.flatnonzero(bad)[0])
             names = getattr(self, "feature_names_in_", None)
-            name = f" ({names[d]!r})" if names is not None else ""
-            raise ValueError(f"Input X contains {what} in column {d}{name}")
+            where = column_name(int(np.flatnonzero(bad)[0]), names)
+            raise ValueError(f"Input X contains {what} in {where}")
 
     def _takes_missing(self) -> bool:
         return isinstance(self.weak_learner, str) and self.weak_learner != "lda"

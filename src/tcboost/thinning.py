@@ -128,12 +128,10 @@ class Thinning:
         if read is None:
             raise ValueError(f"ensemble must be one of {[*_READERS]}, got {ensemble!r}")
         check_is_fitted(ensemble)
-        if "category" in map(str, getattr(X, "dtypes", ())):
-            raise ValueError("X has columns of categories; thin can only read numbers")
-        validate_data(ensemble, X, reset=False, skip_check_array=True)  # the features' names
         model = self._model = Thinned()
         model.takes_missing_ = get_tags(ensemble).input_tags.allow_nan
         rows = self.rows = model._rows(X, y, sample_weight)
+        validate_data(ensemble, X, reset=False, skip_check_array=True)  # the features' names
         known = ensemble.classes_
         if isinstance(known, list):
             raise ValueError("ensemble must have one output, not several")

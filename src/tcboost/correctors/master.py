@@ -22,6 +22,7 @@ from .. import _core
 from .._core import Master8, Master16, MasterFloat, MasterTabled
 from ..losses import SMOOTH, Exponential, SmoothLoss
 from ..rows.blocks import effective_n_jobs
+from ..validation import plain
 
 Vector = NDArray[np.float64]
 
@@ -233,5 +234,5 @@ def _real_array(name: str, values: ArrayLike) -> NDArray[Any]:
 
 def _positive(name: str, number: object) -> float:
     if not (isinstance(number, Real) and 0 < float(number) < np.inf):
-        raise ValueError(f"{name} must be a positive finite number, got {number!r}")
+        raise ValueError(f"{name} must be a positive finite number, got {plain(number)!r}")
     return float(number)
