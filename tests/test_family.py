@@ -97,7 +97,7 @@ def test_the_bits_of_the_logistic_loss_have_half_the_log_odds(coding):
 )
 def test_hinges_tell_no_probabilities(model):
     model.fit(*IRIS)
-    for name in ("predict_proba", "predict_log_proba"):
+    for name in ("predict_proba", "predict_log_proba", "staged_predict_proba"):
         assert not hasattr(model, name)
         with pytest.raises(AttributeError) as told:
             getattr(model, name)

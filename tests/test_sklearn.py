@@ -57,6 +57,11 @@ def test_stages_are_the_models_after_each_round(cls, n_classes):
     assert len(scores) == model.n_iter_ == 12
     assert_array_equal(scores[-1], model.decision_function(X))
     assert_array_equal(list(model.staged_predict(X))[-1], model.predict(X))
+    probabilities = list(model.staged_predict_proba(X))
+    assert_array_equal(probabilities[-1], model.predict_proba(X))
+    for p, best in zip(probabilities, model.staged_predict(X), strict=True):
+        assert_allclose(p.sum(axis=1), 1.0)
+        assert_array_equal(model.classes_[p.argmax(axis=1)], best)
     alone = small(cls, max_iter=5).fit(X, y)
     if cls is TCBoostClassifier:  # which polishes its last round
         F = scores[4] if n_classes > 2 else np.column_stack([0 * scores[4], scores[4]])
@@ -65,6 +70,7 @@ def test_stages_are_the_models_after_each_round(cls, n_classes):
         assert loss >= alone.certificate_.primal
     else:
         assert_array_equal(scores[4], alone.decision_function(X))
+        assert_array_equal(probabilities[4], alone.predict_proba(X))
     if cls not in STAGE_WISE:  # no prefix of the final model
         prefix = tcboost.model.Ensemble(
             model.estimators_[:5], model.estimator_weights_[:5], model._ensemble().margin
@@ -77,13 +83,13 @@ def test_stages_of_a_model_from_a_file(cls, tmp_path):
     model = small(cls).fit(*IRIS)
     tcboost.save(model, tmp_path / "model.tcb")
     again = tcboost.load(tmp_path / "model.tcb")
-    if cls in STAGE_WISE:
-        assert_array_equal(
-            list(again.staged_predict(IRIS[0])), list(model.staged_predict(IRIS[0]))
-        )
-    else:
-        with pytest.raises(ValueError, match="not the stages"):
-            next(again.staged_predict(IRIS[0]))
+    for name in ("staged_predict", "staged_predict_proba"):
+        stages = getattr(again, name)(IRIS[0])
+        if cls in STAGE_WISE:
+            assert_array_equal(list(stages), list(getattr(model, name)(IRIS[0])))
+        else:
+            with pytest.raises(ValueError, match="not the stages"):
+                next(stages)
 
 
 @pytest.mark.parametrize("learner", ["stump", "product", DecisionTreeClassifier(max_depth=1)])
@@ -204,7 +210,9 @@ def test_rounding_does_not_change_the_most_probable_class(scores, monkeypatch):
     model = small(MultiBoostECC).fit(*IRIS)
     F = np.array([[*scores, -1.0], [-1.0, *scores[::-1]], [-1e4, *scores]])
     monkeypatch.setattr(MultiBoostECC, "decision_function", lambda self, X: F)
-    for q in (model.predict_proba(IRIS[0]), model.predict_log_proba(IRIS[0])):
+    monkeypatch.setattr(MultiBoostECC, "staged_decision_function", lambda self, X: iter([F]))
+    (staged,) = model.staged_predict_proba(IRIS[0])
+    for q in (model.predict_proba(IRIS[0]), model.predict_log_proba(IRIS[0]), staged):
         assert np.isfinite(q).all()
         assert_array_equal(q.argmax(axis=1), F.argmax(axis=1))
 

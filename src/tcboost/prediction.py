@@ -116,7 +116,7 @@ class FittedClassifier(ClassifierMixin, BaseEstimator):
         -------
         ndarray of shape (n_samples, n_classes)
         """
-        return self._probabilities(X, softmax)
+        return self._probabilities(self.decision_function(X), softmax)
 
     @available_if(_has_probabilities)
     def predict_log_proba(self, X: ArrayLike) -> Vector:
@@ -130,10 +130,10 @@ class FittedClassifier(ClassifierMixin, BaseEstimator):
         -------
         ndarray of shape (n_samples, n_classes)
         """
-        return self._probabilities(X, log_softmax)
+        return self._probabilities(self.decision_function(X), log_softmax)
 
-    def _probabilities(self, X: ArrayLike, function: Callable[..., Vector]) -> Vector:
-        scores = self.decision_function(X)
+    def _probabilities(self, scores: Vector, function: Callable[..., Vector]) -> Vector:
+        """The softmax, or its logarithm, of scores as `decision_function` has them."""
         if scores.ndim == 1:
             scores = np.column_stack([np.zeros(len(scores)), scores])
         p = function(self.probability_scale_ * scores, axis=1)
@@ -174,6 +174,23 @@ class FittedClassifier(ClassifierMixin, BaseEstimator):
         for scores in self.staged_decision_function(X):
             best = scores > 0 if scores.ndim == 1 else scores.argmax(axis=1)
             yield self.classes_[best.astype(np.intp)]
+
+    @available_if(_has_probabilities)
+    def staged_predict_proba(self, X: ArrayLike) -> Iterator[Vector]:
+        """Class probabilities of the model as it was after each round.
+
+        All stages have the `probability_scale_` of the final model, which is the last stage.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Yields
+        ------
+        ndarray of shape (n_samples, n_classes)
+        """
+        for scores in self.staged_decision_function(X):
+            yield self._probabilities(scores, softmax)
 
     def margins(self, X: ArrayLike, y: ArrayLike) -> Vector:
         """Margins of labelled rows, as the paper plots them: for coefficients that sum to one.
