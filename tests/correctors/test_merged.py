@@ -136,16 +136,3 @@ def test_fits_are_the_same(monkeypatch, coding, load, part):
         assert_allclose(one.history_["gap"], other.history_["gap"], rtol=1e-3, atol=1e-5)
         assert_array_equal(one.coding_matrix_, other.coding_matrix_)
         assert_array_equal(one.predict(X), other.predict(X))
-
-
-def test_rounds_that_are_solved_in_full_keep_their_rows():
-    """Those of the paper's experiments, whose digits are on record."""
-    X, y = load_wine(return_X_y=True)
-    X, y = np.tile(X, (100, 1)), np.tile(y, 100)
-    X[:, 0] += np.arange(len(y))
-    margin, weight = Pairwise(3), np.full(len(y), 1 / len(y))
-    for round_tol, merged in ((0.0, False), (0.03, True)):
-        corrector = totally_corrective.TotallyCorrective(
-            margin, y, weight, 5.0, 1e-6, round_tol=round_tol
-        )
-        assert (corrector._merged is not None) == merged

@@ -76,8 +76,8 @@ class TotallyCorrective:
         s, width = weight / margin.width, margin.width
         self._merged: MergedRows | None = None
         self._n_margins = self.z.size
-        worth = _WORTH_MERGING if round_tol > 0 else _WORTH_A_TABLE
-        if type(margin) is Pairwise and 2 <= width < 128 and self._n_margins >= worth:
+        worth = self._n_margins >= _WORTH_MERGING
+        if type(margin) is Pairwise and 2 <= width < 128 and worth:
             self._merged = MergedRows(y, s, width + 1, n_threads)
             s = self._merged.weight
         # Rounds that are solved in full keep the digits that are on record (results/).
