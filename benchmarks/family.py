@@ -79,8 +79,6 @@ def compare(member, loss, X, y, n_rounds):
     equal = np.full(len(P), 1 / len(P))
     same = solve_master(P, theta, other.estimator_weights_, equal, 1e-9, loss).log_loss
 
-    if member in SEARCHED:
-        options["round_tol"] = 0  # Algorithm 3 to the letter
     fits = [
         corrective(theta=budget, tol=TOL, **options).fit(X, y).certificate_.primal
         for budget in ("stagewise", "growing")

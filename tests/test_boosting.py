@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize, minimize_scalar
+from sklearn.base import clone
 
 from reference import algorithms as ref
-from tcboost import MultiBoostECC
+from reference.programs import solve_master
+from tcboost import MultiBoostECC, MultiBoostMO
 from tcboost.boosting import Run, Task
 from tcboost.coding import ecoc, one_vs_rest
 from tcboost.columns import FixedCode, LearnedCode, RandomCode
@@ -105,28 +107,19 @@ def test_adaboost_ecc_is_algorithm_2(n_classes, weighted):
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_multiboost_mo_is_algorithm_3(theta, n_classes):
     rows, M = problem(20 + n_classes, n_classes), ecoc(n_classes)
-    margin = Codeword(M)
-    fit = run(rows, FixedCode, margin, T, theta=theta, tol=1e-9)
+    fit = MultiBoostMO(theta=theta, max_iter=T, tol=1e-9).fit(rows.X, rows.y, rows.weight)
     expected = ref.multiboost(rows.X, rows.y, theta, T, rows.weight, M=M)
-    assert_totally_corrective_agrees(fit, expected, rows, margin)
+    assert_totally_corrective_agrees(fit, expected, rows, Codeword(M))
 
 
 @pytest.mark.parametrize("theta", [0.5, 4.0, 8.0])
 @pytest.mark.parametrize("n_classes", [2, 3, 4])
 def test_multiboost_ecc_is_algorithm_3(theta, n_classes):
-    rows, margin = problem(30 + n_classes, n_classes), Pairwise(n_classes)
-    draws = np.random.RandomState(5)
-    fit = run(
-        rows,
-        lambda oracle: RandomCode(oracle, n_classes, draws),
-        margin,
-        T,
-        theta=theta,
-        tol=1e-9,
-    )
-    codes = np.array([c.code for c in fit.columns]).T
-    expected = ref.multiboost(rows.X, rows.y, theta, len(fit.w), rows.weight, codes=codes)
-    assert_totally_corrective_agrees(fit, expected, rows, margin)
+    rows, options = problem(30 + n_classes, n_classes), {"tol": 1e-9, "random_state": 5}
+    fit = MultiBoostECC(theta=theta, max_iter=T, **options).fit(rows.X, rows.y, rows.weight)
+    n, codes = fit.n_iter_, fit.coding_matrix_
+    expected = ref.multiboost(rows.X, rows.y, theta, n, rows.weight, codes=codes)
+    assert_totally_corrective_agrees(fit, expected, rows, Pairwise(n_classes))
 
 
 @pytest.mark.parametrize("theta", [0.5, 2.0])
@@ -135,10 +128,34 @@ def test_multiboost_ecc_is_algorithm_3(theta, n_classes):
 def test_the_mixture_is_algorithm_3(code, theta, n_classes):
     """Sec. III-D: a predefined code, one hypothesis for each bit, pairwise margins."""
     rows, M = problem(60 + n_classes, n_classes), code(n_classes)
-    margin = PairwiseCode(M)
-    fit = run(rows, FixedCode, margin, T, theta=theta, tol=1e-9)
+    fit = MultiBoostECC(M, theta, T, tol=1e-9).fit(rows.X, rows.y, rows.weight)
     expected = ref.multiboost(rows.X, rows.y, theta, T, rows.weight, M=M, pairwise=True)
-    assert_totally_corrective_agrees(fit, expected, rows, margin)
+    assert_totally_corrective_agrees(fit, expected, rows, PairwiseCode(M))
+
+
+@pytest.mark.parametrize(
+    ("model", "margin"),
+    [
+        (MultiBoostMO(theta=8.0), Codeword(ecoc(3))),
+        (MultiBoostMO("ovr"), Codeword(one_vs_rest(3))),
+        (MultiBoostECC("random", 30.0, random_state=0), Pairwise(3)),
+        (MultiBoostECC("learned", random_state=0), Pairwise(3)),
+        (MultiBoostECC("ecoc", 3.0), PairwiseCode(ecoc(3))),
+    ],
+    ids=["ecoc", "ovr", "random", "learned", "mixture"],
+)
+def test_every_round_adds_one_column_and_solves_its_master(model, margin):
+    """By default, as Algorithm 3 has it: against Clarabel, over the columns of the round."""
+    rows, n = problem(90, 3, n=120), 50
+    model = clone(model).set_params(max_iter=n, tol=1e-6)
+    history = model.fit(rows.X, rows.y, rows.weight).history_
+    assert [len(w) for w in history["weights"]] == list(range(1, n + 1))
+    assert {len(entries) for entries in history.values()} == {model.n_iter_} == {n}
+    P = np.array([margin.apply(c.outputs(rows.X), rows.y).ravel() for c in model.estimators_])
+    u0 = np.repeat(rows.weight / margin.width, margin.width)
+    for t in (1, 2, 10, *range(33, n + 1)):
+        optimum = solve_master(P[:t].T.astype(float), u0, model.theta_)
+        assert optimum.dual - 1e-8 <= history["loss"][t - 1] <= optimum.loss + model.tol
 
 
 MARGINS = {
@@ -297,16 +314,18 @@ def restricted_gaps(fit):
 
 
 def assert_totally_corrective_agrees(fit, expected, rows, margin):
-    assert len(fit.w) == len(expected.omegas) > 1
+    w, history = fit.estimator_weights_, fit.history_
+    assert len(w) == len(expected.omegas) > 1
+    rhos = [margin.apply(c.outputs(rows.X), rows.y) for c in fit.estimators_]
     # At an optimum different stumps have the same edge, so the edges are compared.
-    for column, u, edge in zip(fit.columns, expected.u, expected.edges, strict=False):
-        rho = margin.apply(column.outputs(rows.X), rows.y)
+    for rho, u, edge in zip(rhos, expected.u, expected.edges, strict=False):
         assert (u * rho).sum() == pytest.approx(edge, abs=1e-8)
-    assert_allclose(fit.history.arrays()["loss"], expected.losses, atol=1e-8)
-    assert_allclose(fit.history.arrays()["r"], expected.r, atol=1e-6)
-    assert_allclose(fit.history.arrays()["edge"], expected.edges, atol=1e-6)
-    assert_allclose(fit.w, expected.omegas, atol=1e-4)
-    assert_allclose(dual_weights(rows, margin, fit.corrector.z), expected.u[-1], atol=1e-6)
+    assert_allclose(history["loss"], expected.losses, atol=1e-8)
+    assert_allclose(history["r"], expected.r, atol=1e-6)
+    assert_allclose(history["edge"], expected.edges, atol=1e-6)
+    assert_allclose(w, expected.omegas, atol=1e-4)
+    z = np.tensordot(w, rhos, 1)
+    assert_allclose(dual_weights(rows, margin, z), expected.u[-1], atol=1e-6)
 
 
 def test_learned_codes_take_the_best_stump_and_code_of_all():

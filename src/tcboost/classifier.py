@@ -117,6 +117,7 @@ class TCBoostClassifier(BoostingClassifier):
     0
     """
 
+    round_tol = 0.03  # of rounds with codes and the paper's losses
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **BoostingClassifier._parameter_constraints,
         "loss": [StrOptions({"multinomial", *SMOOTH})],

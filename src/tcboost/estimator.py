@@ -128,7 +128,7 @@ class BoostingClassifier(CallbackSupportMixin, FittedClassifier):
     class_weight: Any = None
     theta: float | str
     tol: float
-    round_tol: float = 0.03
+    round_tol: float = 0.0
     max_iter: int
     max_bins: int | str | None
     random_state: Any

@@ -226,14 +226,16 @@ class MultiBoostMO(BoostingClassifier):
         The number of rounds T, at the most.
     tol : float, default=1e-4
         Stop when the certificate proves the training loss this close to optimal.
-    round_tol : float, default=0.03
-        How far the coefficients of a round may be from the best ones of its columns, in
-        log-loss and at the most a tenth of the gap. The last ones are solved to `tol`, and so
+    round_tol : float, default=0.0
+        With 0 every round is that of Algorithm 3: it adds one column, and all coefficients are
+        solved to `tol` with all of theta. A looser one, say 0.03, is for speed: the
+        coefficients of a round may then be so far from the best ones of its columns, in
+        loss and at the most a tenth of the gap. The last ones are solved to `tol`, and so
         are those of up to 32 columns. Unless rounds are few for the budget, a round also has a
         part of theta only, which grows to all of it, and beyond 32 columns adds two at once:
         `n_iter_` and `max_iter` count columns, `history_` has an entry a round. That is not so
-        with `early_stopping`. With 0 nothing of this is, as Algorithm 3 has it, nor with other
-        weak learners than stumps, whose gap is not known.
+        with `early_stopping`. With other weak learners than stumps, whose gap is not known,
+        `round_tol` changes nothing.
     random_state : int, RandomState instance or None, default=None
         Passed on to a weak learner that is random; stumps are not.
 
@@ -270,7 +272,7 @@ class MultiBoostMO(BoostingClassifier):
         weak_learner: Any = "stump",
         max_bins: int | str | None = "auto",
         tol: float = 1e-4,
-        round_tol: float = 0.03,
+        round_tol: float = 0.0,
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -313,12 +315,13 @@ class MultiBoostECC(BoostingClassifier):
         The number of rounds T, at the most.
     tol : float, default=1e-4
         Stop when the certificate proves the training loss this close to optimal.
-    round_tol : float, default=0.03
-        How far the coefficients of a round may be from the best ones of its columns, in
-        log-loss and at the most a tenth of the gap. The last ones are solved to `tol`, and so
-        are those of up to 32 columns. With 0 all of them are, as Algorithm 3 has it, and with
-        other weak learners than stumps, whose gap is not known. With a coding matrix there is
-        more to it: see `MultiBoostMO`.
+    round_tol : float, default=0.0
+        With 0 every round is that of Algorithm 3: it adds one column, and all coefficients are
+        solved to `tol`. A looser one, say 0.03, is for speed: the coefficients of a round may
+        then be so far from the best ones of its columns, in loss and at the most a tenth
+        of the gap. The last ones are solved to `tol`, and so are those of up to 32 columns.
+        With a coding matrix there is more to it: see `MultiBoostMO`. With other weak learners
+        than stumps, whose gap is not known, `round_tol` changes nothing.
     random_state : int, RandomState instance or None, default=None
         Seed of the code draws.
 
@@ -354,7 +357,7 @@ class MultiBoostECC(BoostingClassifier):
         weak_learner: Any = "stump",
         max_bins: int | str | None = "auto",
         tol: float = 1e-4,
-        round_tol: float = 0.03,
+        round_tol: float = 0.0,
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,

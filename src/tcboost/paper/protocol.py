@@ -60,26 +60,19 @@ class Algorithm:
 
 
 _RUNS = {"coding": "runs"}  # what the published errors tell of the codes: docs/differences.md
-_EXACT = {"round_tol": 0}  # every master solved, as in Algorithm 3
 PAPER: Mapping[str, Algorithm] = {
     "AdaBoost.MO": Algorithm(AdaBoostMO),
-    "MultiBoost.MO": Algorithm(MultiBoostMO, budget=True, parameters=_EXACT),
+    "MultiBoost.MO": Algorithm(MultiBoostMO, budget=True),
     "AdaBoost.ECC": Algorithm(AdaBoostECC, ("stump", "lda"), parameters=_RUNS),
-    "MultiBoost.ECC": Algorithm(
-        MultiBoostECC, ("stump", "lda"), budget=True, parameters=_RUNS | _EXACT
-    ),
+    "MultiBoost.ECC": Algorithm(MultiBoostECC, ("stump", "lda"), budget=True, parameters=_RUNS),
 }
 ALGORITHMS: Mapping[str, Algorithm] = {
     **PAPER,  # and beyond it:
-    "MultiBoost.MO, logistic loss": Algorithm(
-        MultiBoostMO, parameters={"loss": "logistic"} | _EXACT
-    ),
+    "MultiBoost.MO, logistic loss": Algorithm(MultiBoostMO, parameters={"loss": "logistic"}),
     "MultiBoost.Hinge": Algorithm(MultiBoostHinge),
     "AdaBoost.ECC, all codes": Algorithm(AdaBoostECC),
-    "MultiBoost.ECC, all codes": Algorithm(MultiBoostECC, parameters=_EXACT),
-    "MultiBoost.ECC, learned codes": Algorithm(
-        MultiBoostECC, parameters={"coding": "learned"} | _EXACT
-    ),
+    "MultiBoost.ECC, all codes": Algorithm(MultiBoostECC),
+    "MultiBoost.ECC, learned codes": Algorithm(MultiBoostECC, parameters={"coding": "learned"}),
     "TCBoost, class vectors": Algorithm(TCBoostClassifier),
 }
 NOTES = [  # the columns of a row, after the number of rounds
