@@ -4,10 +4,15 @@ Every pair in the same run, in turn, on the rows in another order each time, so 
 kept from the time before; medians of the ratios. At theta = "stagewise" a fit contains the
 stage-wise one, which gives it its budget. `TCBoostClassifier`, at its defaults but for theta
 and T, is given that of stage-wise ECC with learned codes, its partner. A fit that proves itself
-optimal ends before T. Claims: a ratio of at most 5 where N D K is at least a million, else of
-10; and below the stage-wise loss in less than the stage-wise time.
+optimal ends before T.
 
-    python benchmarks/corrective.py [--data-dir DIR] [--sets NAMES] [--rounds T] [--repeats N]
+The paper's estimators are measured twice: by default, `round_tol=0`, every round is that of
+Algorithm 3 to the letter; with `round_tol=0.03` rounds are looser. Claims: a ratio of at most
+12 by default; with looser rounds, and for `TCBoostClassifier`, of at most 5 where N D K is at
+least a million, else of 10, and below the stage-wise loss in less than the stage-wise time.
+
+    python benchmarks/corrective.py [--quick] [--data-dir DIR] [--sets NAMES] [--rounds T]
+        [--repeats N]
 
 The last columns: the losses of both, the gap, the number of columns with which the totally
 corrective fit is first below the stage-wise loss, and the time of a fit of as many, with theta
@@ -48,6 +53,7 @@ PAIRS = {
 }
 AS_LONG = "as long"
 LARGE = ("pendigits", "letter")  # for TCBoostClassifier; the others for the paper's estimators
+ROUND_TOLS = (0, 0.03)  # of the paper's estimators
 
 
 def seconds(model: Any, X: NDArray, y: NDArray) -> float:
@@ -64,7 +70,13 @@ def bits(model: Any, n_classes: int) -> int:
     return n_classes - 1 if code is None or model.coding != "ecoc" else code.shape[1]
 
 
-def compare(name: str, member: str, theta: str | float, args: argparse.Namespace) -> str:
+def compare(
+    name: str,
+    member: str,
+    theta: str | float,
+    round_tol: float | None,
+    args: argparse.Namespace,
+) -> str:
     """One line of the table."""
     X, y = datasets.load(name, args.data_dir)
     stage_wise, total, coding = PAIRS[member]
@@ -86,7 +98,7 @@ def compare(name: str, member: str, theta: str | float, args: argparse.Namespace
             root = len(one.classes_) ** 0.5 if theta == AS_LONG else 1.0
             budget = root * one.theta_ if isinstance(budget, str) else budget
             return total(theta=budget, max_iter=rounds, **shared)
-        return total(coding, budget, rounds, **shared)
+        return total(coding, budget, rounds, round_tol=round_tol, **shared)
 
     ratio, all_ = ratio_to_one(lambda: corrective(theta, args.rounds))
     size = X.size * bits(one, len(one.classes_))
@@ -103,9 +115,10 @@ def compare(name: str, member: str, theta: str | float, args: argparse.Namespace
         early = f"{first:6} {share:6.2f}"
         if part.certificate_.primal > reached:
             early = f"{first:6}  above"
-    bar = 5 if size >= 10**6 else 10
+    bar = 12 if round_tol == 0 else 5 if size >= 10**6 else 10
+    tol = "" if round_tol is None else round_tol
     return (
-        f"{name:10} {member:12} {theta!s:>9} {size:9.1e} {ratio:6.2f} {bar:4} "
+        f"{name:10} {member:12} {theta!s:>9} {tol!s:>9} {size:9.1e} {ratio:6.2f} {bar:4} "
         f"{all_.n_iter_:6} {reached:9.4f} {all_.certificate_.primal:9.4f} "
         f"{all_.certificate_.gap:8.1e} {early}"
     )
@@ -118,7 +131,10 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=500)
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--n-jobs", type=int, default=1)
+    parser.add_argument("--quick", action="store_true", help="100 rounds, one repetition")
     args = parser.parse_args()
+    if args.quick:
+        args.rounds, args.repeats = 100, 1
     if min(args.rounds, args.repeats) < 1:
         parser.error("rounds and repeats must be at least 1")
     print(
@@ -126,16 +142,17 @@ def main() -> None:
         f"medians of {args.repeats}"
     )
     print(
-        f"{'data':10} {'member':12} {'theta':>9} {'N D K':>9} {'ratio':>6} {'bar':>4} "
-        f"{'rounds':>6} {'loss':>9} {'loss':>9} {'gap':>8} {'below':>6} {'after':>6}"
+        f"{'data':10} {'member':12} {'theta':>9} {'round_tol':>9} {'N D K':>9} {'ratio':>6} "
+        f"{'bar':>4} {'rounds':>6} {'loss':>9} {'loss':>9} {'gap':>8} {'below':>6} {'after':>6}"
     )
     for name in args.sets:
         for member in PAIRS:
             if (member == "TCBoost") != (name in LARGE):
                 continue
-            thetas = ("stagewise", 20.0, *((AS_LONG,) if member == "TCBoost" else ()))
-            for theta in thetas:
-                print(compare(name, member, theta, args), flush=True)
+            ours = member == "TCBoost"
+            for theta in ("stagewise", 20.0, *((AS_LONG,) if ours else ())):
+                for round_tol in (None,) if ours else ROUND_TOLS:
+                    print(compare(name, member, theta, round_tol, args), flush=True)
 
 
 if __name__ == "__main__":
