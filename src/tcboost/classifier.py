@@ -64,7 +64,7 @@ class TCBoostClassifier(BoostingClassifier):
     verbose : int, default=0
         1 prints what is tried for theta, the first rounds and every tenth, 2 every round.
     warm_start : bool, default=False
-        Whether `fit` goes on from the last one, to a larger `max_iter`; needs a number `theta`.
+        Whether `fit` goes on from the last one, to a larger `max_iter`; what was chosen stays.
     early_stopping : bool, default=False
         Whether to hold out rows and to keep the model of the round that is best on them. The
         certificate is then about the rows that are left.
@@ -96,7 +96,7 @@ class TCBoostClassifier(BoostingClassifier):
     feature_importances_ : ndarray of shape (n_features_in_,)
         Share of each feature in the budget that is used.
     certificate_ : Certificate
-        `primal`, `dual`, `gap`, `theta`, `hypothesis_class`; one sentence when printed.
+        `primal`, `dual`, `gap`, `theta`, `hypothesis_class`, `status`; a sentence when printed.
     history_ : dict
         Arrays with one entry a round, as in `AdaBoostMO`; with a price, of the rounds at the
         chosen one only, and the first of them starts with the stumps found before.

@@ -83,7 +83,7 @@ class AdaBoostMO(BoostingClassifier):
     feature_importances_ : ndarray of shape (n_features_in_,)
         Share of each feature in the sum of the coefficients; with stumps only.
     certificate_ : Certificate
-        `primal`, `dual`, `gap`, `theta`, `hypothesis_class`; one sentence when printed.
+        `primal`, `dual`, `gap`, `theta`, `hypothesis_class`, `status`; a sentence when printed.
     history_ : dict
         Arrays with one entry a round: `loss` (``log mean exp(-margin)``), `train_error`,
         `min_margin` (normalised by the sum of the coefficients), `edge` (of the column added),

@@ -61,7 +61,7 @@ class MasterSolution(NamedTuple):
 
     @property
     def dual(self) -> float:
-        """The dual value, a lower bound on the optimal log-loss."""
+        """The dual value, a lower bound on the optimal value."""
         return self.log_loss - self.gap
 
 

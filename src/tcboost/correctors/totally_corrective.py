@@ -26,7 +26,7 @@ _MASTER_SHARE = 0.1
 _FIRST, _GROWTH, _READY = 1.0, 1.1, 1.5
 # The part grows faster if else it took more than _SHARE of the columns to come. If even half of
 # them were too few, all of theta is there from the start: the columns of small budgets made
-# such short runs worse, by up to 0.3 in log-loss (20 to 100 columns, theta = 20 to 60). So
+# such short runs worse, by up to 0.3 in the loss (20 to 100 columns, theta = 20 to 60). So
 # fits of 20 to 200 columns are within 0.03 of exact rounds, or better; with a share of 0.3
 # within 0.04 (the same sets, and wine and iris).
 _SHARE, _LEAST_SHARE = 0.4, 0.5
