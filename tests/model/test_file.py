@@ -8,8 +8,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.datasets import load_iris
-from sklearn.exceptions import NotFittedError
-from sklearn.tree import DecisionTreeClassifier
 
 import tcboost
 from tcboost import (
@@ -20,7 +18,6 @@ from tcboost import (
     MultiBoostMO,
     TCBoostClassifier,
 )
-from tcboost.model import file
 
 ESTIMATORS = [AdaBoostMO, AdaBoostECC, MultiBoostMO, MultiBoostECC, MultiBoostHinge]
 
@@ -265,17 +262,6 @@ def test_path_as_a_string_without_suffix(tmp_path):
 # ---------------------------------------------------------------- the format
 
 
-@pytest.fixture(scope="module")
-def saved(tmp_path_factory):
-    """The bytes of a model file."""
-    path = tmp_path_factory.mktemp("saved") / "model.tcb"
-    X, y = iris()
-    table = pd.DataFrame(X, columns=list("abcd"))
-    labels = np.array(["x", "y", "z"], dtype=object)[y]
-    tcboost.save(MultiBoostECC(max_iter=3, random_state=0).fit(table, labels), path)
-    return path.read_bytes()
-
-
 def rewritten(saved, path, **changes):
     """The model file with other entries in its header."""
     path.write_bytes(saved)
@@ -397,80 +383,6 @@ def test_a_missing_file(tmp_path):
         tcboost.load(tmp_path / "no folder" / "nowhere.tcb")
 
 
-# ---------------------------------------------------------------- what cannot be saved
-
-
-def test_not_fitted(tmp_path):
-    for estimator in ESTIMATORS:
-        with pytest.raises(NotFittedError):
-            tcboost.save(estimator(), tmp_path / "model.tcb")
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize("estimator", ESTIMATORS)
-def test_other_classifiers_are_refused(estimator, tmp_path):
-    X, y = iris()
-    weak_learner = DecisionTreeClassifier(max_depth=1)
-    model = estimator(max_iter=2, weak_learner=weak_learner, random_state=0).fit(X, y)
-    with pytest.raises(ValueError, match="weak_learner"):
-        tcboost.save(model, tmp_path / "model.tcb")
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_classes_that_are_neither_numbers_nor_strings(tmp_path):
-    X, y = iris()
-    model = AdaBoostMO(max_iter=2).fit(X, y)
-    model.classes_ = np.array([None, (1,), 2], dtype=object)
-    with pytest.raises(ValueError, match="classes"):
-        tcboost.save(model, tmp_path / "model.tcb")
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_an_existing_file_survives_a_failed_save(saved, tmp_path, monkeypatch):
-    path = tmp_path / "model.tcb"
-    path.write_bytes(saved)
-    X, y = iris()
-    tree = AdaBoostMO(max_iter=1, weak_learner=DecisionTreeClassifier(max_depth=1)).fit(X, y)
-    with pytest.raises(ValueError, match="weak_learner"):
-        tcboost.save(tree, path)
-    assert path.read_bytes() == saved
-
-    def full(f, **arrays):
-        f.write(b"half of it")
-        raise OSError("no space left")
-
-    def busy(source, target):
-        raise PermissionError("the file is in use")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(file.os, "replace", busy)
-        with pytest.raises(PermissionError, match="in use"):
-            tcboost.save(AdaBoostMO(max_iter=1).fit(X, y), path)
-    assert path.read_bytes() == saved
-    assert [p.name for p in tmp_path.iterdir()] == ["model.tcb"]
-
-    monkeypatch.setattr(file.np, "savez_compressed", full)
-    with pytest.raises(OSError, match="no space left"):
-        tcboost.save(AdaBoostMO(max_iter=1).fit(X, y), path)
-    assert path.read_bytes() == saved
-    assert [p.name for p in tmp_path.iterdir()] == ["model.tcb"]
-
-
-def test_an_existing_file_is_replaced(saved, tmp_path):
-    path = tmp_path / "model.tcb"
-    path.write_bytes(saved)
-    X, y = iris()
-    model = AdaBoostMO(max_iter=1).fit(X, y)
-    assert_same_model(model, through_file(model, tmp_path), new_rows())
-
-
-def test_no_such_folder(tmp_path):
-    X, y = iris()
-    model = AdaBoostMO(max_iter=1).fit(X, y)
-    with pytest.raises(FileNotFoundError):
-        tcboost.save(model, tmp_path / "nowhere" / "model.tcb")
-
-
 def assert_damaged(path):
     with pytest.raises(ValueError, match="not a tcboost model file, or it is damaged") as info:
         tcboost.load(path)
@@ -535,9 +447,7 @@ def test_parameters_may_be_numpy_scalars(parameters, tmp_path):
     assert through_file(model, tmp_path).get_params() == model.get_params()
 
 
-def test_only_our_models_are_saved(tmp_path):
-    with pytest.raises(ValueError, match="estimator of this package"):
-        tcboost.save(DecisionTreeClassifier().fit(*iris()), tmp_path / "tree")
+def test_the_seed_comes_back(tmp_path):
     model = AdaBoostECC(max_iter=2, random_state=3).fit(*iris())
     again = through_file(model, tmp_path)
     assert again.random_state == 3

@@ -8,11 +8,11 @@ file of a later version is refused.
 
 from __future__ import annotations
 
+import io
 import json
 import os
 from dataclasses import asdict
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..certificate import Certificate
 from ..oracles import Column, Discriminant, Product, Stump
+from .replace import replace_file
 
 _FORMAT, _VERSION = "tcboost-model", 1
 
@@ -33,7 +34,14 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     model : estimator
         A fitted estimator of this package, with stumps, products or discriminants.
     path : path-like
-        Where to; an existing file is replaced in one piece or not at all.
+        Where to. An existing file is replaced in one piece or not at all, whoever else writes
+        or reads it, and its mode stays. A link stays, too: the file it leads to is replaced.
+
+    Notes
+    -----
+    The new file is made in the same folder. On Linux it has no name until it is whole;
+    elsewhere, and on some file systems, a process that is killed may leave a file
+    ``.tcboost-*.partial``, which can be deleted.
 
     Examples
     --------
@@ -83,14 +91,9 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
         "classes_are_objects": model.classes_.dtype == object,
     }
     arrays["header"] = np.array(json.dumps(header, default=lambda value: value.item()))
-    target = Path(path)
-    partial = target.with_name(target.name + ".partial")
-    try:
-        with open(partial, "wb") as file:
-            np.savez_compressed(file, **arrays)
-        os.replace(partial, target)
-    finally:
-        partial.unlink(missing_ok=True)
+    content = io.BytesIO()
+    np.savez_compressed(content, **arrays)
+    replace_file(path, content.getbuffer())
 
 
 def load(path: str | os.PathLike[str]) -> Any:
