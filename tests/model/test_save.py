@@ -72,6 +72,14 @@ def test_classes_that_are_neither_numbers_nor_strings(tmp_path):
     assert names(tmp_path) == []
 
 
+def test_classes_that_a_file_cannot_tell_apart(tmp_path):
+    X, y = iris()
+    model = AdaBoostMO(max_iter=2).fit(X, np.array(["a", "a\0", "b"], dtype=object)[y])
+    with pytest.raises(ValueError, match="classes"):
+        tcboost.save(model, tmp_path / "model.tcb")
+    assert names(tmp_path) == []
+
+
 def test_only_our_models_are_saved(tmp_path):
     with pytest.raises(ValueError, match="estimator of this package"):
         tcboost.save(DecisionTreeClassifier().fit(*iris()), tmp_path / "tree")

@@ -20,7 +20,10 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ..certificate import Certificate
+from ..losses import LOSSES
 from ..oracles import Column, Discriminant, Product, Stump
+from .archive import TooLongError, read_array, read_members
+from .checks import check_header, checked_arrays
 from .replace import replace_file
 
 _FORMAT, _VERSION = "tcboost-model", 1
@@ -90,39 +93,68 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
         "certificate": asdict(model.certificate_),
         "classes_are_objects": model.classes_.dtype == object,
     }
-    arrays["header"] = np.array(json.dumps(header, default=lambda value: value.item()))
+    arrays = checked_arrays(arrays, header, model._grown)  # what is written, can be read
+    text = json.dumps(header, default=lambda value: value.item())
+    check_header(json.loads(text))
+    arrays["header"] = np.array(text)
     content = io.BytesIO()
     np.savez_compressed(content, **arrays)
     replace_file(path, content.getbuffer())
 
 
-def load(path: str | os.PathLike[str]) -> Any:
+def load(path: str | os.PathLike[str], *, max_bytes: int = 64 << 20) -> Any:
     """Read a model written by `save`.
+
+    Nothing in the file is executed, and nothing is used before it is checked.
 
     Parameters
     ----------
     path : path-like
         The file.
+    max_bytes : int, default=67108864
+        The most to read of the file, and the most that may come out of it, decompressed. The
+        default, 64 MiB, is room for hundreds of thousands of stumps.
 
     Returns
     -------
     estimator
         A fitted estimator of the class that was saved; see `save` for an example.
+
+    Raises
+    ------
+    ValueError
+        If the file is no model, is damaged, is too long, or is of a later version.
     """
-    with open(path, "rb") as file:  # np.load leaves it open if it is no archive
-        try:
-            with np.load(file, allow_pickle=False) as archive:
-                arrays = {name: archive[name] for name in archive.files}
-            header = json.loads(str(arrays["header"]))
-            later = header["format"] == _FORMAT and header["version"] > _VERSION
-            model = None if later else _from_arrays(header, arrays)
-        except Exception as e:  # whatever a damaged file does to zip, NumPy, JSON or us
-            raise ValueError(f"{path} is not a tcboost model file, or it is damaged") from e
+    with open(path, "rb") as file:
+        content = file.read(max_bytes + 1)
+    later = None
+    try:
+        if len(content) > max_bytes:
+            raise TooLongError
+        members = read_members(content, max_bytes)
+        header = json.loads(str(read_array("header", members.pop("header", b""))))
+        if not isinstance(header, dict) or header.get("format") != _FORMAT:
+            raise ValueError(f"its header does not say that the format is {_FORMAT!r}")
+        if not isinstance(header.get("version"), int):
+            raise ValueError("version in its header is missing or of another type")
+        if header["version"] > _VERSION:
+            later = f"version {header['version']}, written by tcboost {header['tcboost']}"
+        else:
+            model = _from_arrays(header, {n: read_array(n, m) for n, m in members.items()})
+    except TooLongError as e:
+        raise ValueError(
+            f"{path} is or holds more than max_bytes={max_bytes}; if you trust it, load it "
+            "with a larger max_bytes"
+        ) from e
+    except Exception as e:  # whatever a damaged file does to zip, NumPy, JSON or us
+        reason = (str(e) or type(e).__name__)[:300]
+        raise ValueError(
+            f"{path} is not a tcboost model file, or it is damaged: {reason}"
+        ) from e
     if later:
         raise ValueError(
-            f"{path} has the format version {header['version']}, written by tcboost "
-            f"{header['tcboost']}; this is tcboost {version('tcboost')}, which reads versions "
-            f"up to {_VERSION}"
+            f"{path} has the format {later}; this is tcboost {version('tcboost')}, which reads "
+            f"versions up to {_VERSION}"
         )
     return model
 
@@ -130,14 +162,19 @@ def load(path: str | os.PathLike[str]) -> Any:
 def _from_arrays(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Any:
     """The estimator of a file's contents."""
     import tcboost  # the estimators import this package
+    from tcboost.estimator import BoostingClassifier
 
-    if header["format"] != _FORMAT:
-        raise KeyError("format")
-    coding = header["coding"] if header["coding"] is not None else arrays["M"]
-    model = getattr(tcboost, header["estimator"])(coding=coding, **header["parameters"])
+    check_header(header)
+    estimator = getattr(tcboost, header["estimator"], None)
+    if not (isinstance(estimator, type) and issubclass(estimator, BoostingClassifier)):
+        raise ValueError("its estimator is none of this package")
+    coding = header["coding"] if header["coding"] is not None else arrays.get("M")
+    model = estimator(coding=coding, **header["parameters"])
     if header["class_weight"] is not None:
         pairs = header["class_weight"]
         model.class_weight = dict(pairs) if isinstance(pairs, list) else pairs
+    model._validate_params()
+    arrays = checked_arrays(arrays, header, model._grown)
     model.classes_ = arrays["classes"]
     if header["classes_are_objects"]:
         model.classes_ = model.classes_.astype(object)
@@ -148,6 +185,8 @@ def _from_arrays(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Any
         model.feature_names_in_ = arrays["feature_names"].astype(object)
     model.theta_ = header["theta"]
     model.probability_scale_ = header["probability_scale"]
+    if LOSSES[model.loss].log_odds is not None and not 0 <= model.probability_scale_ < np.inf:
+        raise ValueError("probability_scale in its header must be finite and not negative")
     proof = header["certificate"]
     unused = tuple(proof.pop("unused_features", ()))
     model.certificate_ = Certificate(**proof, unused_features=unused)
