@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import compress
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .._kept import kept_property
 from ..margins import Margin
 from ..oracles import Column, Stump
 from .tables import StumpTables, compile_stumps
@@ -56,11 +56,11 @@ class Ensemble:
         used = np.asarray(self.w.any(axis=1) if self.w.ndim == 2 else self.w != 0)
         return list(compress(self.columns, used)), self.w[used]
 
-    @cached_property
+    @kept_property
     def _score_tables(self) -> StumpTables | None:
         return self._compiled(self.margin.scores)
 
-    @cached_property
+    @kept_property
     def _output_tables(self) -> StumpTables | None:
         return self._compiled(lambda outputs: outputs)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import partial
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,7 @@ from .._core import (
     stump_edges,
     stump_signs,
 )
+from .._kept import kept_property
 from ..rows.binning import MISSING
 from ..rows.blocks import Block, LocalRows
 from .base import Column, Prices, Vector
@@ -114,7 +115,7 @@ class StumpOracle:
         self._n_known = len(columns)
         return self._table
 
-    @cached_property
+    @kept_property
     def arrays(self) -> StumpArrays:
         """All stumps, for a kernel; of rows in one block."""
         (block,), groups = self._rows.blocks, self._rows.groups

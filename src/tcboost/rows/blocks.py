@@ -11,7 +11,7 @@ import math
 import os
 from collections.abc import Callable, Iterator
 from copy import copy
-from functools import cached_property, reduce
+from functools import reduce
 from operator import add
 from typing import Any, NamedTuple
 
@@ -26,6 +26,7 @@ from .._core import (
     prefix_sums,
     weigh_and_sum,
 )
+from .._kept import kept_property
 from .binning import Binning, bin_features
 from .groups import Groups, group_features
 
@@ -178,7 +179,7 @@ class LocalRows:
     def __len__(self) -> int:
         return len(self.y)
 
-    @cached_property
+    @kept_property
     def X(self) -> Vector:
         """The features of the rows, in a copy that is kept."""
         return _one_nan(self._given[self._chosen])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
+from .._kept import kept_property
 
 if TYPE_CHECKING:
     from .._core import GroupArrays
@@ -34,7 +34,7 @@ class Groups:
     offset: NDArray[np.int64]
     start: NDArray[np.int64]
 
-    @cached_property
+    @kept_property
     def every(self) -> NDArray[np.int64]:
         """All groups."""
         return np.arange(len(self.first) - 1)
