@@ -31,6 +31,7 @@ from tcboost import (
     MultiBoostMO,
     TCBoostClassifier,
 )
+from tcboost._blas import one_blas_thread
 from tcboost.correctors import lengths
 from tcboost.estimator import _encoded
 
@@ -156,7 +157,7 @@ def test_plain_arrays_are_taken_as_they_are():
 
 def test_all_libraries_of_linear_algebra_are_limited():
     found = [lib for lib in ThreadpoolController().info() if lib["user_api"] == "blas"]
-    with TCBoostClassifier._one_blas_thread():
+    with one_blas_thread():
         limited = [lib for lib in ThreadpoolController().info() if lib["user_api"] == "blas"]
     assert {lib["filepath"] for lib in limited} == {lib["filepath"] for lib in found} != set()
     assert {lib["num_threads"] for lib in limited} == {1}

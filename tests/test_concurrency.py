@@ -1,4 +1,4 @@
-"""Fits beside others, in forked processes.
+"""Fits beside others, in forked processes and in workers of joblib; the threads they start.
 
 What forks is a program of its own: Python, from 3.12 on, warns of it where there are threads.
 """
@@ -6,8 +6,16 @@ What forks is a program of its own: Python, from 3.12 on, warns of it where ther
 import os
 import subprocess
 import sys
+import threading
 
 import pytest
+from sklearn.datasets import load_iris
+from sklearn.tree import DecisionTreeClassifier
+from threadpoolctl import threadpool_info, threadpool_limits
+
+from tcboost import AdaBoostECC
+
+IRIS = load_iris(return_X_y=True)
 
 forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
 
@@ -79,3 +87,76 @@ sys.exit(f"the ends of the children: {ends}" if any(ends) else 0)
 @pytest.mark.parametrize("n_forks", [40, pytest.param(1000, marks=pytest.mark.slow)])
 def test_a_child_forked_while_others_fit_can_fit(n_forks):
     run(FORKS, n_forks)
+
+
+# ---------------------------------------------------------------- linear algebra
+
+
+def blas_threads():
+    """Of the libraries that can have several."""
+    found = [lib for lib in threadpool_info() if lib["user_api"] == "blas"]
+    return {lib["num_threads"] for lib in found if lib["threading_layer"] != "disabled"}
+
+
+class Paced(DecisionTreeClassifier):
+    """Says when it is fitted, and waits for leave: of its thread."""
+
+    def fit(self, X, y, sample_weight=None):
+        fit = Fit.of_thread[threading.current_thread()]
+        fit.begun.set()
+        fit.leave.wait(60)
+        return super().fit(X, y, sample_weight)
+
+
+class Fit:
+    """In a thread, from its begin to its end as it is told."""
+
+    of_thread = {}  # noqa: RUF012 - of the class
+
+    def __init__(self):
+        self.begun, self.leave = threading.Event(), threading.Event()
+        model = AdaBoostECC(weak_learner=Paced(max_depth=1), max_iter=1, random_state=0)
+        self.thread = threading.Thread(target=model.fit, args=IRIS, daemon=True)
+        self.of_thread[self.thread] = self
+        self.thread.start()
+        assert self.begun.wait(60)
+
+    def end(self):
+        self.leave.set()
+        self.thread.join()
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 0, 2)])
+def test_fits_beside_each_other_leave_the_linear_algebra_its_threads(order):
+    with threadpool_limits(3, user_api="blas"):
+        assert blas_threads() == {3}
+        fits = [Fit() for _ in order]
+        for i in order:
+            assert blas_threads() == {1}
+            fits[i].end()
+        assert blas_threads() == {3}
+
+
+FORKED_MEANWHILE = """
+import os, sys
+from test_concurrency import IRIS, Fit, blas_threads, threadpool_limits
+from tcboost import TCBoostClassifier
+
+with threadpool_limits(3, user_api="blas"):
+    fit = Fit()
+    child = os.fork()
+    if child == 0:
+        found = [blas_threads()]
+        TCBoostClassifier(theta=1.0, max_iter=2).fit(*IRIS)
+        os._exit([*found, blas_threads()] != [{3}, {3}])
+    end = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    found = [blas_threads()]
+    fit.end()
+    found.append(blas_threads())
+sys.exit(end or found != [{1}, {3}])
+"""
+
+
+@forks
+def test_a_child_has_the_threads_of_the_linear_algebra_that_no_fit_has_taken():
+    run(FORKED_MEANWHILE)

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import math
-import os
-import re
 import warnings
 from collections.abc import Callable
 from copy import copy
-from functools import cache, partial
-from importlib.machinery import EXTENSION_SUFFIXES
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -27,10 +24,9 @@ from sklearn.utils._param_validation import (
 )
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
-from threadpoolctl import ThreadpoolController
 
+from ._blas import one_blas_thread
 from ._callbacks import CallbackSupportMixin, reported
-from ._core import loaded_libraries
 from .boosting import HeldOut, Run, Task
 from .certificate import Certificate
 from .coding import coding_matrix, runs
@@ -62,32 +58,8 @@ from .validation import plain, read_table, read_weights
 Vector = NDArray[np.float64]
 
 _WEAK_LEARNERS = {"stump", "product", "lda"}
-_BLAS = re.compile("blas|blis|lapack|mkl", re.IGNORECASE)
 _CHOSEN = {"theta_choice_", "probability_scale_"}  # before the first round
 _PATH_TOL = 3e-2  # of the fits that only serve to choose theta
-
-
-class _Libraries(ThreadpoolController):
-    """The BLAS of NumPy and SciPy, there from the start; sought once.
-
-    In 1 to 2 ms: modules of Python are left out, and so are libraries of other names, and the
-    kernel is not asked for all of them, which takes 3.
-    """
-
-    def _load_libraries(self) -> None:
-        paths = loaded_libraries()
-        if paths is None:
-            return super()._load_libraries()
-        for path in paths:
-            self._make_controller_from_path(path)
-
-    def _make_controller_from_path(self, filepath: str) -> None:
-        module = filepath.endswith(EXTENSION_SUFFIXES[0])
-        if not module and _BLAS.search(os.path.basename(filepath)):
-            super()._make_controller_from_path(filepath)
-
-
-_libraries = cache(_Libraries)
 
 
 def _labels(y: Any) -> bool:
@@ -189,7 +161,7 @@ class BoostingClassifier(CallbackSupportMixin, FittedClassifier):
         new.__dict__ = self._unlearned()
         rows = new._rows(X, y, sample_weight)
         data = {"X": X, "y": y, "metadata": {"sample_weight": sample_weight}}
-        with self._one_blas_thread(), reported(self, **data) as report:
+        with one_blas_thread(), reported(self, **data) as report:
 
             def watch(run: Run) -> bool:
                 return report(lambda: vars(copy(new)._keep(run)))
@@ -206,11 +178,6 @@ class BoostingClassifier(CallbackSupportMixin, FittedClassifier):
         """What an estimator has before it is fitted: parameters, and what callbacks keep."""
         learned = {"_run", "_model"}
         return {k: v for k, v in vars(self).items() if k[-1] != "_" and k not in learned}
-
-    @staticmethod
-    def _one_blas_thread() -> Any:
-        """One thread in the linear algebra, so that a result never depends on their number."""
-        return _libraries().limit(limits=1, user_api="blas")
 
     def _rows(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> LocalRows:
         """Validated data, in canonical order; sets `classes_`."""
@@ -253,7 +220,7 @@ class BoostingClassifier(CallbackSupportMixin, FittedClassifier):
         even = raw / raw.max()
         size = exact_sum(raw) if counts else math.fsum(even) ** 2 / math.fsum(even * even)
         X = X if kept.all() else X[kept]
-        with self._one_blas_thread():
+        with one_blas_thread():
             return LocalRows(X, labels, weight, self.max_bins, self.n_jobs, size)
 
     def _go_on(

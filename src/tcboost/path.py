@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
+from ._blas import one_blas_thread
 from .boosting import Run
 from .correctors import lengths
 from .estimator import BoostingClassifier
@@ -93,7 +94,7 @@ def theta_path(
         base._validate_params()
         rows = base._rows(X, y, sample_weight)
         seed = check_random_state(base.random_state).randint(2**31 - 1)
-        with base._one_blas_thread():
+        with one_blas_thread():
             choice = base._choose_theta(rows, seed, search)
             estimators = _fit_path(base, rows, seed, choice)
     else:
