@@ -8,16 +8,21 @@ import subprocess
 import sys
 import threading
 
+import numpy as np
 import pytest
 from sklearn.datasets import load_iris
 from sklearn.tree import DecisionTreeClassifier
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from tcboost import AdaBoostECC
+from tcboost import AdaBoostECC, MultiBoostHinge, TCBoostClassifier
+from tcboost.rows.blocks import effective_n_jobs
 
 IRIS = load_iris(return_X_y=True)
+CORES = effective_n_jobs(-1)
 
 forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+counts = pytest.mark.skipif(sys.platform != "linux", reason="threads are counted in /proc")
+two_cores = pytest.mark.skipif(CORES < 2, reason="needs two cores to tell one thread from all")
 
 
 def run(program, *arguments, **environment):
@@ -160,3 +165,65 @@ sys.exit(end or found != [{1}, {3}])
 @forks
 def test_a_child_has_the_threads_of_the_linear_algebra_that_no_fit_has_taken():
     run(FORKED_MEANWHILE)
+
+
+# ---------------------------------------------------------------- numbers of threads
+
+
+X_MANY = np.random.default_rng(0).normal(size=(60_000, 4))
+Y_MANY = np.random.default_rng(1).integers(3, size=len(X_MANY))
+
+
+def native_threads():
+    """Those that Python does not know."""
+    return len(os.listdir("/proc/self/task")) - threading.active_count()
+
+
+def started(n_jobs=None, *_):
+    """The threads that a fit starts and leaves to the next one."""
+    before = native_threads()
+    model = AdaBoostECC(max_iter=3, random_state=0, n_jobs=n_jobs).fit(X_MANY, Y_MANY)
+    model.predict(X_MANY)
+    return native_threads() - before
+
+
+STARTED = """
+import sys
+import joblib
+from test_concurrency import CORES, started
+
+def most(backend, **settings):
+    with joblib.parallel_config(backend, n_jobs=2, **settings):
+        return max(joblib.Parallel()(joblib.delayed(started)() for _ in range(2)))
+
+with joblib.parallel_config(n_jobs=1):
+    found = [started()]
+found += [started(), started(60_000)]
+expected = [0, CORES - 1, 0]  # those that are there already
+for backend in ("threading", "multiprocessing", "loky"):
+    found.append(most(backend))
+    expected.append(0)
+expected[-1] = CORES // 2 - 1  # joblib gives each process of loky its share
+if "inner" in sys.argv:
+    found.append(most("loky", inner_max_num_threads=2))
+    expected.append(1)
+sys.exit(f"{found}, not {expected}" if found != expected else 0)
+"""
+
+
+@counts
+@two_cores
+@pytest.mark.parametrize("arguments", [[], pytest.param(["inner"], marks=pytest.mark.slow)])
+def test_a_fit_starts_no_more_threads_than_cores_and_than_joblib_gives_it(arguments):
+    given = dict.fromkeys(("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")  # not counted
+    run(STARTED, *arguments, **given)
+
+
+@pytest.mark.parametrize("n_jobs", [2**16 + 1, 2**31 - 1, 2**31, np.int64(2**40), 10**30])
+@pytest.mark.parametrize("model", [TCBoostClassifier(), MultiBoostHinge(), AdaBoostECC()])
+def test_more_threads_than_any_machine_has_cores_are_refused(model, n_jobs):
+    with pytest.raises(ValueError, match=f"n_jobs={n_jobs} .* None means all cores"):
+        model.set_params(n_jobs=n_jobs).fit(*IRIS)
+    model.set_params(n_jobs=1, max_iter=2).fit(*IRIS).set_params(n_jobs=n_jobs)
+    with pytest.raises(ValueError, match=f"n_jobs={n_jobs} "):
+        model.predict(IRIS[0])

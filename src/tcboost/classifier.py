@@ -60,7 +60,8 @@ class TCBoostClassifier(BoostingClassifier):
     random_state : int, RandomState instance or None, default=None
         Seed of the code draws; only used with ``coding="random"``.
     n_jobs : int or None, default=None
-        Threads; None means all cores. The model does not depend on it.
+        Threads, at most one a core; None means all cores, in workers of joblib what they were
+        given, mostly one. The model does not depend on it.
     verbose : int, default=0
         1 prints what is tried for theta, the first rounds and every tenth, 2 every round.
     warm_start : bool, default=False

@@ -51,7 +51,8 @@ class AdaBoostMO(BoostingClassifier):
     random_state : int, RandomState instance or None, default=None
         Passed on to a weak learner that is random; stumps are not.
     n_jobs : int or None, default=None
-        Threads; None means all cores. The model does not depend on it.
+        Threads, at most one a core; None means all cores, in workers of joblib what they were
+        given, mostly one. The model does not depend on it.
     verbose : int, default=0
         1 prints the first rounds and every tenth, 2 every round.
     warm_start : bool, default=False

@@ -355,7 +355,7 @@ def test_rows_are_in_the_order_of_their_hashes(monkeypatch, n_hashes):
 def test_effective_n_jobs(monkeypatch):
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 2, 5}, raising=False)
     monkeypatch.setattr(os, "cpu_count", lambda: 64)
-    expected = {None: 3, -1: 3, -2: 2, -3: 1, -4: 1, -100: 1, 1: 1, 2: 2, 8: 8}
+    expected = {None: 3, -1: 3, -2: 2, -3: 1, -4: 1, -100: 1, 1: 1, 2: 2, 8: 3}
     assert {n: effective_n_jobs(n) for n in expected} == expected
     with pytest.raises(ValueError, match="n_jobs must not be 0"):
         effective_n_jobs(0)
@@ -369,9 +369,10 @@ def test_effective_n_jobs_without_affinity(monkeypatch, count, cores):
     assert effective_n_jobs(-2) == max(1, cores - 1)
 
 
-def test_blocks_know_their_threads():
-    rows = local_rows([[1.0], [2.0]], n_jobs=3)
-    assert [b.n_threads for b in rows.blocks] == [3]
+@pytest.mark.parametrize("n_jobs", [1, -1])
+def test_blocks_know_their_threads(n_jobs):
+    rows = local_rows([[1.0], [2.0]], n_jobs=n_jobs)
+    assert [b.n_threads for b in rows.blocks] == [effective_n_jobs(n_jobs)]
 
 
 def test_the_sign_of_a_zero_is_no_content():

@@ -12,10 +12,12 @@ import os
 from collections.abc import Callable, Iterator
 from copy import copy
 from functools import reduce
+from multiprocessing import current_process
 from operator import add
 from typing import Any, NamedTuple
 
 import numpy as np
+from joblib.parallel import get_active_backend
 from numpy.typing import NDArray
 
 from .._core import (
@@ -35,6 +37,7 @@ Integers = NDArray[np.int64]
 
 _BLOCK = 1 << 20
 _GROUPED = 1 << 8  # fewer rows are counted sooner than their features are grouped
+_NO_MACHINE = 1 << 16  # has more cores
 _TOGETHER = 8  # features cut at a time: in a row their values are a line of the cache
 
 
@@ -222,16 +225,35 @@ class LocalRows:
 
 
 def effective_n_jobs(n_jobs: int | None) -> int:
-    """Threads to use; None and -1 mean all cores that this process may use."""
+    """Threads to use: no more than there are cores that this process may use, all for -1.
+
+    None means what joblib says, where it says something: the `n_jobs` of the context, or what a
+    worker was given, which is one thread unless it is a process of loky. Else it means all.
+    """
     if n_jobs == 0:
         raise ValueError("n_jobs must not be 0; None means all cores")
+    if n_jobs is not None and n_jobs > _NO_MACHINE:
+        raise ValueError(
+            f"n_jobs={n_jobs} is more cores than any machine has; None means all cores"
+        )
     try:
         cores = len(os.sched_getaffinity(0))
     except AttributeError:  # not on this system
         cores = os.cpu_count() or 1
     if n_jobs is None:
-        return cores
-    return max(1, cores + 1 + n_jobs) if n_jobs < 0 else n_jobs
+        backend, n_jobs = get_active_backend()
+        if n_jobs is None:
+            n_jobs = _of_a_worker(backend.nesting_level or 0)
+    return max(1, cores + 1 + n_jobs if n_jobs < 0 else min(n_jobs, cores))
+
+
+def _of_a_worker(depth: int) -> int:
+    """The threads of a worker of joblib, at a depth of 1 or more; -1 outside."""
+    if depth <= 0:
+        return -1
+    given = os.environ.get("OMP_NUM_THREADS", "")  # joblib sets it for each process of loky
+    loky = depth == 1 and current_process().name.startswith("Loky")
+    return int(given) if loky and given.isdigit() else 1
 
 
 def _canonical_groups(
