@@ -10,6 +10,7 @@ from scipy.special import log_softmax, softmax
 from sklearn.base import BaseEstimator, clone
 from sklearn.datasets import load_iris, load_wine
 from sklearn.metrics import log_loss
+from sklearn.tree import DecisionTreeClassifier
 
 from tcboost import MultiBoostECC, MultiBoostHinge, MultiBoostMO, TCBoostClassifier
 from tcboost.boosting import Run
@@ -34,6 +35,13 @@ def test_folds_depend_on_content_only():
     part = rows.subset(fold != 0)
     assert len(part) == np.count_nonzero(fold != 0)
     assert part.weight.sum() == pytest.approx(1.0)
+
+
+def test_few_rows_leave_folds_without_any():
+    X, y = np.array([[0.0], [1.0]] * 6), np.arange(12) % 2
+    stump = DecisionTreeClassifier(max_depth=1)
+    model = MultiBoostMO(theta="cv", max_iter=3, weak_learner=stump).fit(X, y)
+    assert model.score(X, y) == 1.0
 
 
 @pytest.mark.parametrize("factor", [0.1, 1.0, 7.0])

@@ -132,7 +132,9 @@ def choose_theta(
     after the best common scaling of all of them: a budget is not to blame for being too sure
     of itself, as that can be mended.
     """
-    fold = content_folds(rows, n_folds)
+    # Of few rows a fold may have none; that one is left out.
+    fold = np.unique(content_folds(rows, n_folds), return_inverse=True)[1]
+    n_folds = int(fold.max()) + 1
     at_once = min(n_threads, n_folds)
     scores = np.zeros((len(rows), n_classes))
 
