@@ -1,6 +1,5 @@
 """The certificate against the truth: the whole class enumerated and solved."""
 
-import itertools
 from functools import partial
 
 import numpy as np
@@ -29,7 +28,7 @@ CHOOSERS = {
 @pytest.mark.parametrize("seed", [0, 1])
 def test_gap_bounds_the_true_excess_in_every_round(coding, theta, seed):
     rows = problem(seed, 3, n=14, n_features=2)
-    truth = ref.full_class_optimum(rows.X, rows.y, rows.weight, theta)
+    truth = ref.optimum_of_class(rows.X, rows.y, rows.weight, theta)
     fit = run(rows, CHOOSERS[coding], Pairwise(3), 60, theta=theta, tol=1e-7)
     history = fit.history.arrays()
     excess = history["loss"] - truth.loss
@@ -43,7 +42,7 @@ def test_gap_bounds_the_true_excess_in_every_round(coding, theta, seed):
 @pytest.mark.parametrize("theta", [0.3, 3.0])
 def test_codeword_gap_bounds_the_true_excess(theta):
     rows, M = problem(2, 3, n=12, n_features=2), ecoc(3)
-    truth = ref.full_class_optimum_mo(rows.X, rows.y, rows.weight, theta, M)
+    truth = ref.optimum_of_class(rows.X, rows.y, rows.weight, theta, M, "codewords")
     fit = run(rows, FixedCode, Codeword(M), 100, theta=theta, tol=1e-7)
     history = fit.history.arrays()
     excess = history["loss"] - truth.loss
@@ -55,7 +54,7 @@ def test_codeword_gap_bounds_the_true_excess(theta):
 @pytest.mark.parametrize("theta", [0.3, 2.0])
 def test_the_gap_of_the_mixture_bounds_the_true_excess(theta):
     rows, M = problem(6, 3, n=12, n_features=2), ecoc(3)
-    truth = ref.full_class_optimum_mixture(rows.X, rows.y, rows.weight, theta, M)
+    truth = ref.optimum_of_class(rows.X, rows.y, rows.weight, theta, M, "pairwise")
     fit = run(rows, FixedCode, PairwiseCode(M), 200, theta=theta, tol=1e-7)
     history = fit.history.arrays()
     excess = history["loss"] - truth.loss
@@ -65,34 +64,17 @@ def test_the_gap_of_the_mixture_bounds_the_true_excess(theta):
 
 
 @pytest.mark.parametrize("loss", ["logistic", "squared_hinge"])
-@pytest.mark.parametrize("kind", ["codeword", "mixture", "pairwise"])
+@pytest.mark.parametrize("kind", ["codewords", "pairwise", "codes"])
 def test_the_gap_of_elementwise_losses_bounds_the_true_excess(loss, kind):
     """The class enumerated, the whole problem by Clarabel; stage-wise fits too."""
     rows, M, theta = problem(8, 3, n=12, n_features=2), ecoc(3), 1.0
-    if kind == "pairwise":
+    if kind == "codes":
         margin, chooser = Pairwise(3), LearnedCode
-        codes = [m for m in itertools.product((1.0, -1.0), repeat=3) if len(set(m)) > 1]
-        P = [
-            ref.rho_ecc(rows.X, rows.y, np.array(m), h).ravel()
-            for h in ref.all_stumps(rows.X)
-            for m in codes
-        ]
-        P, groups = np.unique(np.column_stack(P), axis=1), None
+        P, groups = ref.class_columns(rows.X, rows.y)
     else:
-        margin, chooser = (Codeword if kind == "codeword" else PairwiseCode)(M), FixedCode
-        P, groups = ref.bitwise_columns(rows.X, rows.y, M)
-        if kind == "codeword":
-            signs = P[:, 0] * 0.0
-            H = np.unique(
-                np.column_stack(
-                    [g * h.predict(rows.X) for h in ref.all_stumps(rows.X) for g in (1, -1)]
-                ),
-                axis=1,
-            )
-            P = np.zeros((len(rows), 3, signs.shape[1]))
-            for l, k in enumerate(groups):
-                P[:, l, k] = M[rows.y, l][:, None] * H
-        P = P.reshape(-1, P.shape[2])
+        margin, chooser = (Codeword if kind == "codewords" else PairwiseCode)(M), FixedCode
+        P, groups = ref.class_columns(rows.X, rows.y, M, kind)
+    P = P.reshape(-1, P.shape[2])
     s = np.repeat(rows.weight / margin.width, margin.width)
     truth, bound, _ = programs.smooth_program(P, s, theta, loss, groups)
     assert truth == pytest.approx(bound, abs=1e-6)
@@ -114,7 +96,7 @@ def test_stage_wise_fits_have_a_true_certificate_too():
     rows = problem(3, 3, n=14, n_features=2)
     for n_rounds in (1, 4, 10):
         fit = run(rows, CHOOSERS["random"], Pairwise(3), n_rounds)
-        truth = ref.full_class_optimum(rows.X, rows.y, rows.weight, fit.w.sum())
+        truth = ref.optimum_of_class(rows.X, rows.y, rows.weight, fit.w.sum())
         excess = fit.certificate.primal - truth.loss
         assert -1e-6 <= excess <= fit.certificate.gap + 1e-6
         assert fit.certificate.theta == pytest.approx(fit.w.sum())

@@ -150,14 +150,14 @@ def test_full_optimum_bounds_every_feasible_loss():
     codes = random_codes(3, 40)
     stage = ref.adaboost_ecc(X, y, codes, 6, s)
     theta = stage.omegas.sum()
-    best = ref.full_class_optimum(X, y, s, theta)
+    best = ref.optimum_of_class(X, y, s, theta)
     assert best.loss == pytest.approx(best.dual, abs=1e-7)
     assert best.dual <= stage.losses[-1]
     assert best.dual <= ref.multiboost(X, y, theta, 6, s, codes=codes).losses[-1]
 
     stage = ref.adaboost_mo(X, y, OVA, 6, s)
     theta = stage.omegas.sum()
-    best = ref.full_class_optimum_mo(X, y, s, theta, OVA)
+    best = ref.optimum_of_class(X, y, s, theta, OVA, "codewords")
     assert best.loss == pytest.approx(best.dual, abs=1e-7)
     assert best.dual <= stage.losses[-1]
     total = ref.multiboost(X, y, theta, 60, s, M=OVA)  # priced out: it is the optimum
@@ -168,8 +168,8 @@ def test_full_optimum_bounds_every_feasible_loss():
 def test_tuples_enumerated_or_bit_by_bit():
     X, y = three_classes(n=6)
     M = OVA[:, :2]
-    tuples = ref.full_class_optimum_mo(X, y, None, 2.0, M)
-    bits = ref.full_class_optimum_mo(X, y, None, 2.0, M, max_tuples=0)
+    tuples = ref.optimum_over_tuples(X, y, None, 2.0, M)
+    bits = ref.optimum_of_class(X, y, None, 2.0, M, "codewords")
     assert tuples.loss == pytest.approx(bits.loss, abs=1e-7)
 
 

@@ -64,7 +64,7 @@ def test_the_optimum_is_n_minus_the_value_of_theorem_3(theta):
 @pytest.mark.parametrize("seed", [0, 1])
 def test_the_certificate_is_true_over_the_whole_class(theta, seed):
     rows, M = problem(seed, 3, n=14, n_features=2), ecoc(3)
-    P, groups = ref.bitwise_columns(rows.X, rows.y, M)
+    P, groups = ref.class_columns(rows.X, rows.y, M, "pairwise")
     truth = programs.hinge_primal(P, rows.weight, theta, groups)
     run = hinge_run(rows, M, theta, 200)
     history = run.history.arrays()

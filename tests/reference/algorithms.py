@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -27,28 +28,36 @@ TIE = 1e-12  # edges this close, relative to sum|v|, are equal; so is eps to 1/2
 
 @dataclass(frozen=True)
 class Stump:
-    """h(x) = sign if x_feature > threshold else -sign."""
+    """h(x) = sign if x_feature > threshold else -sign; missing values are on one side."""
 
     feature: int
     threshold: float
     sign: int
+    missing_right: bool = False
 
     def predict(self, X: Array) -> Array:
-        return np.where(X[:, self.feature] > self.threshold, 1.0, -1.0) * self.sign
+        x = X[:, self.feature]
+        right = (x > self.threshold) | (np.isnan(x) & self.missing_right)
+        return np.where(right, 1.0, -1.0) * self.sign
 
 
 def thresholds(x: Array) -> list[float]:
     """-inf (the constant hypothesis), then midpoints of consecutive distinct values."""
     out = [-math.inf]
-    for a, b in itertools.pairwise(np.unique(x).tolist()):
+    for a, b in itertools.pairwise(np.unique(x[~np.isnan(x)]).tolist()):
         middle = (a + b) / 2
         out.append(middle if middle < b else a)  # adjacent doubles: the midpoint may be b
     return out
 
 
 def all_stumps(X: Array) -> list[Stump]:
-    """Every stump of sign +1, in (feature, threshold) order."""
-    return [Stump(d, t, 1) for d in range(X.shape[1]) for t in thresholds(X[:, d])]
+    """Every stump of sign +1, in (feature, threshold) order, missing values on either side."""
+    return [
+        Stump(d, t, 1, right)
+        for d, x in enumerate(X.T)
+        for t in thresholds(x)
+        for right in (False, True)[: 1 + np.isnan(x).any()]
+    ]
 
 
 def best_stump(X: Array, v: Array) -> tuple[Stump, float]:
@@ -59,7 +68,7 @@ def best_stump(X: Array, v: Array) -> tuple[Stump, float]:
     largest = max(abs(e) for e in sums)
     first = next(j for j, e in enumerate(sums) if abs(e) >= largest - slack)
     h, e = stumps[first], sums[first]
-    return Stump(h.feature, h.threshold, 1 if e >= 0 else -1), abs(e)
+    return replace(h, sign=1 if e >= 0 else -1), abs(e)
 
 
 def best_stump_and_code(X: Array, V: Array) -> tuple[float, Stump, Ints]:
@@ -295,60 +304,44 @@ def optimum_over(P: Array, u0: Array, theta: float, groups: list[slice]) -> Opti
     return Optimum(log_loss(u0, z), dual_value(P, u0, weights(u0, z), theta, groups))
 
 
-def full_class_optimum(X: Array, y: Ints, s: Array | None, theta: float) -> Optimum:
-    """Pairwise margins: the best log-loss over every stump x every non-constant code."""
-    C = int(y.max()) + 1
-    codes = [m for m in itertools.product((1.0, -1.0), repeat=C) if len(set(m)) > 1]
-    rhos = [rho_ecc(X, y, np.array(m), h).ravel() for h in all_stumps(X) for m in codes]
-    P = np.unique(np.column_stack(rhos), axis=1)
-    u0 = initial_u(normalised(y, s), C - 1).ravel()
-    return optimum_over(P, u0, theta, [slice(None)])
+def class_columns(
+    X: Array, y: Ints, M: Array | None = None, kind: str = "codes"
+) -> tuple[Array, list[slice]]:
+    """Margins (N, K, columns) of the whole class, and the groups that have a theta each.
 
-
-def full_class_optimum_mo(
-    X: Array, y: Ints, s: Array | None, theta: float, M: Array, max_tuples: int = 3000
-) -> Optimum:
-    """Codeword margins: the best log-loss over every L-tuple of stumps.
-
-    Beyond max_tuples the tuples are not enumerated: conv(H x ... x H) is the product of the
-    conv(H), so the same optimum has separate coefficients for each bit, budget theta each.
+    Of "codes" every stump with every column of M, by default with all there are. Else columns
+    are L-tuples, and conv(H x ... x H) is the product of the conv(H): one bit is alive at a
+    time, and each bit has a budget theta of its own. Margins of the "codewords" have one bit.
     """
-    M = np.asarray(M, dtype=float)
-    L = M.shape[1]
-    u0 = initial_u(normalised(y, s), L).ravel()
     signs = [g * h.predict(X) for h in all_stumps(X) for g in (1.0, -1.0)]
     H = np.unique(np.column_stack(signs), axis=1)  # the distinct sign patterns
-    n = H.shape[1]
-    if n**L <= max_tuples:
-        tuples = itertools.product(range(n), repeat=L)
-        P = np.column_stack([(M[y] * H[:, list(j)]).ravel() for j in tuples])
-        return optimum_over(P, u0, theta, [slice(None)])
-    P = np.zeros((len(y), L, n * L))
-    for l in range(L):
-        P[:, l, l * n : (l + 1) * n] = M[y, l][:, None] * H
-    groups = [slice(l * n, (l + 1) * n) for l in range(L)]
-    return optimum_over(P.reshape(len(y) * L, n * L), u0, theta, groups)
-
-
-def bitwise_columns(X: Array, y: Ints, M: Array) -> tuple[Array, list[slice]]:
-    """Pairwise margins of a code, one bit alive at a time: (N, C-1, columns), and the bits.
-
-    conv(H x ... x H) is the product of the conv(H): each bit has a budget theta of its own.
-    """
+    if M is None:
+        M = np.array([*itertools.product((1.0, -1.0), repeat=int(y.max()) + 1)]).T
     M = np.asarray(M, dtype=float)
-    signs = [g * h.predict(X) for h in all_stumps(X) for g in (1.0, -1.0)]
-    H = np.unique(np.column_stack(signs), axis=1)
-    n, L = H.shape[1], M.shape[1]
-    apart = M[y][:, None, :] - M[other_classes(y, len(M))]
-    P = np.concatenate([apart[:, :, [l]] * H[:, None, :] for l in range(L)], axis=2)
+    own, L, n = M[y][:, None, :], M.shape[1], H.shape[1]
+    alive = own * np.eye(L) if kind == "codewords" else own - M[other_classes(y, len(M))]
+    P = np.einsum("ikl,ij->iklj", alive, H).reshape(len(y), -1, L * n)
+    if kind == "codes":
+        return np.unique(P, axis=2), [slice(None)]
     return P, [slice(l * n, (l + 1) * n) for l in range(L)]
 
 
-def full_class_optimum_mixture(X: Array, y: Ints, s: Array | None, theta: float, M: Array):
-    """Pairwise margins of a fixed code: the best log-loss over every L-tuple of stumps."""
-    P, groups = bitwise_columns(X, y, M)
+def optimum_of_class(X: Array, y: Ints, s: Array | None, theta: float, *code: Any) -> Optimum:
+    """The best log-loss of the whole class of `class_columns`."""
+    P, groups = class_columns(X, y, *code)
     u0 = initial_u(normalised(y, s), P.shape[1]).ravel()
     return optimum_over(P.reshape(len(u0), -1), u0, theta, groups)
+
+
+def optimum_over_tuples(X: Array, y: Ints, s: Array | None, theta: float, M: Array) -> Optimum:
+    """Codeword margins: the same, with every L-tuple of stumps enumerated."""
+    M = np.asarray(M, dtype=float)
+    u0 = initial_u(normalised(y, s), M.shape[1]).ravel()
+    signs = [g * h.predict(X) for h in all_stumps(X) for g in (1.0, -1.0)]
+    H = np.unique(np.column_stack(signs), axis=1)
+    tuples = itertools.product(range(H.shape[1]), repeat=M.shape[1])
+    P = np.column_stack([(M[y] * H[:, list(j)]).ravel() for j in tuples])
+    return optimum_over(P, u0, theta, [slice(None)])
 
 
 # ---------------------------------------------------------------- prediction and margins
