@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 OLDEST := .venv-oldest
 SANITIZED := .venv-sanitize
 
-.PHONY: demo test test-all test-oldest test-browser sanitize lint bench bench-peers clean
+.PHONY: demo test test-all attack test-oldest test-browser sanitize lint bench bench-peers clean
 
 # Python sources are used in place; a change of the native core or of the settings reinstalls.
 SOURCES := pyproject.toml CMakeLists.txt $(wildcard cpp/*)
@@ -52,6 +52,13 @@ test: $(VENV)/test.stamp
 test-all: $(VENV)/test.stamp
 	$(BIN)/python $(PYTEST) -m ''
 
+# Random fits, of numbers FROM and on: 500 of them are tests, of which `make test` has 20.
+FITS := 500
+FROM := 0
+attack: $(VENV)/test.stamp
+	TCBOOST_ATTACK_FROM=$(FROM) TCBOOST_ATTACK_FITS=$(FITS) \
+	$(BIN)/python $(PYTEST) -m '' tests/test_attack.py
+
 # Old versions meet newer ones here, so their warnings are no errors. Needs Python 3.11 or 3.12.
 test-oldest: $(OLDEST)/test.stamp
 	$(OLDEST)/bin/python $(PYTEST) -W default
@@ -68,7 +75,7 @@ test-browser: $(VENV)/test.stamp
 # end the process at the first fault. Leaks are not looked for: Python itself keeps memory to the
 # end. Its own allocator is off, since it hides where an array ends; pytest lets reports through.
 SANITIZE_TESTS = tests/rows tests/oracles tests/correctors tests/model tests/test_boosting.py \
-  tests/test_weights.py tests/test_threads.py \
+  tests/test_weights.py tests/test_threads.py tests/test_attack.py \
   $(wildcard $(shell grep -l '_core import' src/tcboost/*.py | sed 's|src/tcboost/|tests/test_|'))
 sanitize: $(SANITIZED)/test.stamp
 	LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libstdc++.so)" \
