@@ -11,7 +11,14 @@ from sklearn.datasets import load_iris
 from sklearn.ensemble import RandomForestClassifier
 
 import tcboost
-from tcboost import AdaBoostMO, MultiBoostMO, TCBoostClassifier, solve_master, theta_path
+from tcboost import (
+    AdaBoostMO,
+    MultiBoostMO,
+    MultiBoostSAMME,
+    TCBoostClassifier,
+    solve_master,
+    theta_path,
+)
 
 X, y = load_iris(return_X_y=True)
 COLOUR = np.array(["red", "green", "blue"])[y]
@@ -30,6 +37,7 @@ ENCODE, NUMBERS = "OneHotEncoder", "give them as numbers"
 BAD = {
     "strings": (np.column_stack([X.astype(object), COLOUR]), "column 4 of X", ENCODE),
     "one string": ([[1.0, 2.0], [3.0, "x"]] * 75, "column 1 of X holds strings.*'x'", ENCODE),
+    "bytes": (np.full((150, 2), b"red"), "column 0 of X holds strings, such as b'red'", ENCODE),
     "pandas, strings": (frame(colour=COLOUR), r"column 2 \('colour'\) of X.*strings", ENCODE),
     "pandas, categories": (
         frame(colour=pd.Categorical(COLOUR)),
@@ -68,7 +76,7 @@ BAD = {
     "infinity": (
         frame(c=np.r_[np.inf, X[1:, 2]]),
         r"X contains infinity in column 2 \('c'\)",
-        "",
+        "NaN for what is missing",
     ),
 }
 
@@ -116,12 +124,23 @@ def test_what_scikit_learn_takes_for_numbers_is_taken():
         (np.where(y == 1, None, COLOUR), r"y contains None in row 50"),
         (np.where(y == 1, np.nan, COLOUR.astype(object)), r"y contains NaN in row 50"),
         (np.where(y == 1, 7, COLOUR.astype(object)), r"y mixes strings with other labels"),
+        (np.where(y == 1, np.datetime64("NaT", "ns"), DAYS), "y contains .* in row 50: leave"),
         (np.zeros(150), r"one class only \(0\.0\)"),
     ],
 )
 def test_bad_labels_are_named(labels, match):
     with pytest.raises(ValueError, match=match):
         AdaBoostMO().fit(X, labels)
+
+
+def test_which_of_the_two_it_is():
+    missing = frame(c=np.r_[X[:149, 2], np.nan])
+    for model in (AdaBoostMO(weak_learner="lda"), MultiBoostSAMME()):
+        with pytest.raises(ValueError, match=r"X contains NaN in column 2 \('c'\): fill it in"):
+            model.fit(missing, y)
+    for value, what in ((np.nan, "NaN"), (-np.inf, "infinity")):
+        with pytest.raises(ValueError, match=f"rho contains {what}$"):
+            solve_master([[1.0, value]], theta=1.0)
 
 
 def test_numbers_are_printed_as_numbers():

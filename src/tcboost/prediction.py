@@ -279,13 +279,14 @@ class FittedClassifier(ClassifierMixin, BaseEstimator):
             if np.isfinite(X.sum()):  # then all of them are
                 return
         bad, what = np.isinf(X).any(axis=0), "infinity"
+        remedy = "give finite numbers, or NaN for what is missing"
         if not bad.any() and not self._takes_missing():
-            bad = np.isnan(X).any(axis=0)
-            what = "NaN, which only the weak learners 'stump' and 'product' can take,"
+            bad, what = np.isnan(X).any(axis=0), "NaN"
+            remedy = "fill it in, with sklearn.impute.SimpleImputer for one, or boost stumps"
         if bad.any():
             names = getattr(self, "feature_names_in_", None)
             where = column_name(int(np.flatnonzero(bad)[0]), names)
-            raise ValueError(f"Input X contains {what} in {where}")
+            raise ValueError(f"Input X contains {what} in {where}: {remedy}")
 
     def _takes_missing(self) -> bool:
         return isinstance(self.weak_learner, str) and self.weak_learner != "lda"

@@ -23,6 +23,11 @@ _REMEDIES = {
 }
 
 
+_WHAT = dict.fromkeys((str, bytes), "strings") | dict.fromkeys(
+    (list, tuple, np.ndarray), "lists"
+)
+
+
 def read_table(estimator: Any, X: Any, **options: Any) -> Any:
     """`validate_data` of scikit-learn for tables of numbers; with `y` X and y."""
     _refuse_kinds(X)
@@ -36,7 +41,7 @@ def read_table(estimator: Any, X: Any, **options: Any) -> Any:
         if complaint is None:
             raise
         raise type(error)(complaint) from error
-    if y is not None and found[1].dtype == object and (complaint := _bad_label(found[1])):
+    if y is not None and found[1].dtype.kind in "OmM" and (complaint := _bad_label(found[1])):
         raise ValueError(complaint)
     return found
 
@@ -106,7 +111,7 @@ def _complaint(X: Any, error: str) -> str | None:
 
 
 def _of_value(where: str, value: Any, error: str) -> str:
-    what = {str: "strings", list: "lists", tuple: "lists", np.ndarray: "lists"}.get(type(value))
+    what = _WHAT.get(type(value))
     if what is None and hasattr(value, "isoformat"):
         what = "dates or times"
     if what is None:
@@ -130,7 +135,7 @@ def _bad_label(y: Any) -> str | None:
     for i, label in enumerate(labels):
         if label is None or type(label).__name__ in ("NAType", "NaTType") or label != label:
             missing = "NaN" if isinstance(label, float) else str(label)
-            return f"Input y contains {missing} in row {i}"
+            return f"Input y contains {missing} in row {i}: leave out rows without a label"
     if len({isinstance(label, str) for label in labels}) == 2:
         return "Input y mixes strings with other labels: make all of them strings"
     return None

@@ -228,7 +228,7 @@ def _real_array(name: str, values: ArrayLike) -> NDArray[Any]:
     if array.dtype.kind not in "iufb":
         raise ValueError(f"{name} must hold real numbers, got dtype {array.dtype}")
     if array.dtype.kind == "f" and not np.isfinite(array).all():
-        raise ValueError(f"{name} contains NaN or infinity")
+        raise ValueError(f"{name} contains {'NaN' if np.isnan(array).any() else 'infinity'}")
     return array
 
 
