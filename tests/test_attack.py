@@ -98,7 +98,7 @@ def draw_model(draw, C, n):
         "weak_learner": draw(*["stump"] * 9, "product", "lda", tree),
         "loss": draw("exponential", "exponential", "logistic", "squared_hinge"),
         "coding": draw("ecoc", "ovr", own),
-        "theta": draw(*[draw.decades(-2, draw(1, 1, 4))] * 9, "stagewise", "growing", "cv"),
+        "theta": draw(*[draw.decades(-2, draw(0, 0, 4))] * 9, "stagewise", "growing", "cv"),
         "tol": draw.decades(-9, -1),
         "round_tol": draw(0.0, 0.0, 0.03, 0.5),
         "variant": draw("samme", "m1", "m2"),
@@ -201,7 +201,7 @@ def draw_vectors(draw, C):
         "weak_learner": "stump",
         "coding": coding,
         "loss": draw(*losses[: 3 if coding == "vector" else 5]),
-        "theta": draw(*[draw.decades(-2, draw(1, 3))] * 7, "auto", "cv"),
+        "theta": draw(*[draw.decades(-2, draw(0, 3))] * 7, "auto", "cv"),
         "ridge": draw("auto", draw.decades(-4, 0)) if coding == "vector" else "auto",
         "class_weight": draw(None, None, "balanced", dict(enumerate(draw.decades(-1, 1, C)))),
     }

@@ -136,7 +136,7 @@ def test_bad_labels_are_named(labels, match):
 def test_which_of_the_two_it_is():
     missing = frame(c=np.r_[X[:149, 2], np.nan])
     for model in (AdaBoostMO(weak_learner="lda"), MultiBoostSAMME()):
-        with pytest.raises(ValueError, match=r"X contains NaN in column 2 \('c'\): fill it in"):
+        with pytest.raises(ValueError, match=r"NaN in column 2 \('c'\): .* fill it in"):
             model.fit(missing, y)
     for value, what in ((np.nan, "NaN"), (-np.inf, "infinity")):
         with pytest.raises(ValueError, match=f"rho contains {what}$"):

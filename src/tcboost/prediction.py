@@ -282,7 +282,10 @@ class FittedClassifier(ClassifierMixin, BaseEstimator):
         remedy = "give finite numbers, or NaN for what is missing"
         if not bad.any() and not self._takes_missing():
             bad, what = np.isnan(X).any(axis=0), "NaN"
-            remedy = "fill it in, with sklearn.impute.SimpleImputer for one, or boost stumps"
+            remedy = (
+                "only the weak learners 'stump' and 'product' can take it; fill it in, with "
+                "sklearn.impute.SimpleImputer for one"
+            )
         if bad.any():
             names = getattr(self, "feature_names_in_", None)
             where = column_name(int(np.flatnonzero(bad)[0]), names)
