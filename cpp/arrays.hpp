@@ -54,5 +54,5 @@ inline nb::object as_array(std::shared_ptr<const std::vector<double>> values) {
 void bind_features(nb::module_& m);
 void bind_rows(nb::module_& m);
 void bind_stumps(nb::module_& m);
-void bind_descent(nb::module_& m);
 void bind_masters(nb::module_& m);
+void bind_class_vectors(nb::module_& m);

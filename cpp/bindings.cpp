@@ -40,6 +40,6 @@ NB_MODULE(_core, m) {
     bind_features(m);
     bind_rows(m);
     bind_stumps(m);
-    bind_descent(m);
     bind_masters(m);
+    bind_class_vectors(m);
 }

@@ -66,7 +66,7 @@ LookedUp look_up_and_sum(const Bin* cells, const CellScores<Bin>& scores, const 
         exp_all(x.data(), x.size());
         for (std::size_t r = 0; r < rows; ++r)
             for (std::size_t k = 0; k < width; ++k) x[r * width + k] *= weight[i + r];
-        met[c].total = round_all(x.data(), x.size(), scale, false, u.data());
+        met[c].total = round_all(x.data(), x.size(), scale, u.data());
         histogram.add(i, rows, u.data(), 0, groups.n_wanted, thread, thread);
     });
     histogram.prefix_sums(out, n_threads);

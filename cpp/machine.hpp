@@ -31,8 +31,11 @@
 #if defined(_MSC_VER)
 #define TCBOOST_RESTRICT __restrict
 #define TCBOOST_INLINE __forceinline
+#define TCBOOST_INLINED
 #else
 #define TCBOOST_RESTRICT __restrict__
+// Of a lambda: a function in several versions passes them on only to what is inlined.
+#define TCBOOST_INLINED __attribute__((always_inline))
 #define TCBOOST_INLINE __attribute__((always_inline)) inline
 #endif
 

@@ -47,11 +47,11 @@ Sums prefix_sums(Bins<Bin> cells, Weights u, std::optional<Offsets> y, std::opti
 }
 
 nb::tuple weights_found(const tcboost::DualIntegers& dual) {
-    return nb::make_tuple(dual.loss, dual.bits, dual.total, dual.least);
+    return nb::make_tuple(dual.top, dual.bits, dual.total, dual.least);
 }
 
-// Of the log-loss or of the cross-entropy; into u.
-nb::tuple dual_integers(Matrix z, Reals weight, bool cross_entropy,
+// Into u.
+nb::tuple dual_integers(Matrix z, Reals weight,
                         nb::ndarray<std::int64_t, nb::ndim<2>, nb::c_contig, nb::device::cpu> u,
                         int n_threads) {
     const std::size_t n = z.shape(0), width = z.shape(1);
@@ -60,16 +60,15 @@ nb::tuple dual_integers(Matrix z, Reals weight, bool cross_entropy,
     tcboost::DualIntegers dual;
     {
         nb::gil_scoped_release release;
-        dual = tcboost::dual_integers(z.data(), weight.data(), cross_entropy, std::nan(""), n,
-                                      width, n_threads, tcboost::InMemory{u.data(), width});
+        dual = tcboost::dual_integers(z.data(), weight.data(), std::nan(""), n, width, n_threads,
+                                      tcboost::InMemory{u.data(), width});
     }
     return weights_found(dual);
 }
 
 template <class Bin>
-nb::tuple weigh_and_sum(Matrix z, Reals weight, bool cross_entropy, double least, Bins<Bin> cells,
-                        Offsets y, std::optional<Codes> M, const GroupArrays& arrays,
-                        int n_threads) {
+nb::tuple weigh_and_sum(Matrix z, Reals weight, double least, Bins<Bin> cells, Offsets y,
+                        std::optional<Codes> M, const GroupArrays& arrays, int n_threads) {
     const auto groups = checked_groups(cells.shape(1), arrays);
     const std::size_t n = z.shape(0);
     if (z.size() == 0 || weight.shape(0) != n)
@@ -77,9 +76,8 @@ nb::tuple weigh_and_sum(Matrix z, Reals weight, bool cross_entropy, double least
     tcboost::DualIntegers dual;
     Sums sums = sums_of(cells, n, z.shape(1), y, M, groups, [&](std::size_t width,
                                                                 std::int64_t* out) {
-        dual = tcboost::weigh_and_sum(cells.data(), z.data(), weight.data(), cross_entropy, least,
-                                      y.data(), M ? M->data() : nullptr, groups, n, width,
-                                      n_threads, out);
+        dual = tcboost::weigh_and_sum(cells.data(), z.data(), weight.data(), least, y.data(),
+                                      M ? M->data() : nullptr, groups, n, width, n_threads, out);
     });
     return nb::make_tuple(sums, weights_found(dual));
 }
@@ -185,22 +183,6 @@ tcboost::CellScores<Bin> cell_scores(Bins<Bin> cells, Offsets first, Offsets use
 }
 
 template <class Bin>
-nb::tuple cell_margins(Bins<Bin> cells, Offsets first, Offsets used, Matrix table, Offsets y,
-                       Reals weight, std::size_t n_classes, int n_threads) {
-    const std::size_t n = cells.shape(0);
-    if (n == 0 || y.shape(0) != n || weight.shape(0) != n)
-        throw std::invalid_argument("cells, y and weight differ in their rows, or have none");
-    if (n_classes < 2) throw std::invalid_argument("there must be two classes or more");
-    const auto scores = cell_scores(cells, first, used, table, n_classes);
-    tcboost::Seen seen;
-    const auto z = filled<double>({n, n_classes - 1}, [&](double* out) {
-        seen = tcboost::cell_margins(scores, y.data(), weight.data(), n, n_classes - 1, n_threads,
-                                     out);
-    });
-    return nb::make_tuple(z, seen.least, seen.error);
-}
-
-template <class Bin>
 nb::tuple look_up_and_sum(Bins<Bin> cells, Offsets used, Matrix table, Offsets y, Codes M,
                           Reals weight, double top, int bits, double tie,
                           const GroupArrays& arrays, int n_threads) {
@@ -230,8 +212,8 @@ void bind_rows(nb::module_& m) {
               "n_threads"_a,
               "Sums of V over the rows, by feature and cumulated over its bins, and by class.");
         m.def("weigh_and_sum", &weigh_and_sum<Bin>, "z"_a.noconvert(), "weight"_a.noconvert(),
-              "cross_entropy"_a, "least"_a, "cells"_a.noconvert(), "y"_a.noconvert(),
-              "M"_a.noconvert().none(), "groups"_a.noconvert(), "n_threads"_a,
+              "least"_a, "cells"_a.noconvert(), "y"_a.noconvert(), "M"_a.noconvert().none(),
+              "groups"_a.noconvert(), "n_threads"_a,
               "`prefix_sums` of the dual weights at margins z, and what `dual_integers` tells.");
         m.def("multiply_and_sum", &multiply_and_sum<Bin>, "E"_a.noconvert(),
               "coefficient"_a, "code"_a.noconvert(), "stump"_a, "weight"_a.noconvert(), "bits"_a,
@@ -242,15 +224,11 @@ void bind_rows(nb::module_& m) {
               "top"_a, "bits"_a, "tie"_a, "groups"_a.noconvert(), "n_threads"_a,
               "`prefix_sums` of weights exp(-z - top) at codeword margins z of sums of table rows; "
               "their sum, the least z, weight of wrong rows.");
-        m.def("cell_margins", &cell_margins<Bin>, "cells"_a.noconvert(), "first"_a.noconvert(),
-              "used"_a.noconvert(), "table"_a.noconvert(), "y"_a.noconvert(),
-              "weight"_a.noconvert(), "n_classes"_a, "n_threads"_a,
-              "Pairwise margins of sums of table rows; the least, and the weight of wrong rows.");
     };
     def(std::uint8_t{}), def(std::uint16_t{}), def(std::uint32_t{});
     m.def("dual_integers", &dual_integers, "z"_a.noconvert(), "weight"_a.noconvert(),
-          "cross_entropy"_a, "u"_a.noconvert(), "n_threads"_a,
-          "Dual weights in integers, into u; a loss, the bits, the sum of u, the least z.");
+          "u"_a.noconvert(), "n_threads"_a,
+          "Dual weights in integers, into u; the top, the bits, the sum of u, the least z.");
     const auto margins = [&m](auto number) {
         m.def("pairwise_margins", &pairwise_margins<decltype(number)>, "outputs"_a.noconvert(),
               "y"_a.noconvert(), "n_threads"_a, "Margins of outputs.");

@@ -82,19 +82,6 @@ auto largest_of_parts(Weights A, Offsets starts, std::size_t limit) {
     return tcboost::largest_of_parts(A.data(), A.shape(1), starts.data(), starts.size() - 1, limit);
 }
 
-nb::tuple longest(Weights A, const std::vector<std::int64_t>& taken, Offsets starts,
-                  std::size_t limit) {
-    const std::size_t n = A.shape(0);
-    check_parts(starts, n);
-    check_below(taken.data(), taken.size(), n, "there is no such row");
-    std::vector<bool> out_of_use(n);
-    for (std::int64_t j : taken) out_of_use[std::size_t(j)] = true;
-    std::vector<double> lengths(n);
-    auto found = tcboost::longest(A.data(), n, A.shape(1), out_of_use, starts.data(),
-                                  starts.size() - 1, limit, lengths.data());
-    return nb::make_tuple(as_array(std::move(lengths)), found);
-}
-
 nb::tuple stump_tables(const std::vector<std::int64_t>& feature,
                        const std::vector<double>& threshold,
                        const std::vector<std::int64_t>& sign,
@@ -150,8 +137,6 @@ void bind_stumps(nb::module_& m) {
           "The row of A of the largest edge for each code, or for the best of all, and its edge.");
     m.def("largest_of_parts", &largest_of_parts, "A"_a.noconvert(), "starts"_a.noconvert(), "limit"_a,
           "For each column the rows of A of the largest edges, one a part, up to a limit.");
-    m.def("longest", &longest, "A"_a.noconvert(), "taken"_a, "starts"_a.noconvert(), "limit"_a,
-          "Lengths of the rows of A, and the longest rows, one a part, that are not taken.");
     m.def("stump_tables", &stump_tables, "feature"_a, "threshold"_a, "sign"_a, "missing_right"_a,
           "v"_a.noconvert(),
           "For `stump_scores`: features, starts, cuts and the flat table of a sum of stumps.");

@@ -179,36 +179,4 @@ inline std::vector<std::vector<std::pair<std::int64_t, std::int64_t>>> largest_o
     return found;
 }
 
-// The length of each row of A (n x width), and of each of the parts of them between `starts` the
-// longest row that is not `taken`: the longest `limit` of these, with their lengths. The first row
-// on a tie; the length of a taken one is -1. In NumPy it took 30 microseconds instead of 4 for
-// iris, a fifth of a round.
-inline std::vector<std::pair<double, std::int64_t>> longest(
-    const std::int64_t* A, std::size_t n, std::size_t width, const std::vector<bool>& taken,
-    const std::int64_t* starts, std::size_t parts, std::size_t limit, double* lengths) {
-    for (std::size_t j = 0; j < n; ++j) {
-        double sum = 0;
-        for (std::size_t k = 0; k < width; ++k) {
-            const auto a = static_cast<double>(A[j * width + k]);
-            sum += a * a;
-        }
-        lengths[j] = std::sqrt(sum);
-    }
-    std::vector<std::pair<double, std::int64_t>> best;
-    for (std::size_t d = 0; d < parts; ++d) {
-        best.emplace_back(-2.0, 0);
-        for (auto j = starts[d]; j < starts[d + 1]; ++j) {
-            const double length = taken[std::size_t(j)] ? -1.0 : lengths[j];
-            if (length > best.back().first) best.back() = {length, j};
-        }
-    }
-    limit = std::min(limit, best.size());
-    std::partial_sort(best.begin(), best.begin() + std::ptrdiff_t(limit), best.end(),
-                      [](const auto& a, const auto& b) {
-                          return a.first > b.first || (a.first == b.first && a.second < b.second);
-                      });
-    best.resize(limit);
-    return best;
-}
-
 }  // namespace tcboost

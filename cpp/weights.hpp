@@ -81,29 +81,24 @@ TCBOOST_WIDE inline double sum_of(const double* x, std::size_t n) {
     return std::accumulate(sums, sums + 8, 0.0);
 }
 
-// Nonnegative numbers times scale rounded to integers, to the nearest or down; returns their sum.
+// Nonnegative numbers times scale rounded to the nearest integers; returns their sum.
 TCBOOST_WIDE inline std::int64_t round_all(const double* x, std::size_t n, double scale,
-                                             bool down, std::int64_t* out) {
+                                           std::int64_t* out) {
     constexpr double shift = 0x1p52;
     std::int64_t shift_bits, total = 0;
     std::memcpy(&shift_bits, &shift, 8);
     if (-least_of(x, n, -1.0) * scale >= 0x1p51) {  // too large for that
         for (std::size_t i = 0; i < n; ++i) {
-            const double value = x[i] * scale;
-            out[i] = static_cast<std::int64_t>(down ? std::floor(value) : std::nearbyint(value));
+            out[i] = static_cast<std::int64_t>(std::nearbyint(x[i] * scale));
             total += out[i];
         }
         return total;
     }
     for (std::size_t i = 0; i < n; ++i) {
-        const double value = x[i] * scale;
-        const double rounded = value + shift;  // its last bits are the integer
-        const double below = value - (rounded - shift), half = down ? below : 0.0;
-        std::int64_t bits, sign;
+        const double rounded = x[i] * scale + shift;  // its last bits are the integer
+        std::int64_t bits;
         std::memcpy(&bits, &rounded, 8);
-        std::memcpy(&sign, &half, 8);
-        // One less where it is rounded up and shall not be: where that difference is negative.
-        out[i] = bits - shift_bits - static_cast<std::int64_t>(std::uint64_t(sign) >> 63);
+        out[i] = bits - shift_bits;
         total += out[i];
     }
     return total;
@@ -111,7 +106,7 @@ TCBOOST_WIDE inline std::int64_t round_all(const double* x, std::size_t n, doubl
 
 struct DualIntegers {
     double least = 0.0;      // of the margins
-    double loss = 0.0;       // of the cross-entropy; of the log-loss, the largest exponent
+    double top = 0.0;        // the largest exponent, of which all others are measured
     int bits = 0;            // weights are u / 2^bits
     std::int64_t total = 0;  // the sum of u
 };
@@ -130,15 +125,14 @@ inline double least_margin(const double* z, std::size_t size, int n_threads) {
 }
 
 // Numbers in [0, 1] in integers: all times the same power of two, and in sum at most 2^60. They
-// are what fill(c, i, m, x) writes to x, for m rows from i on of chunk c, and go to where the
-// sink wants them.
+// are what fill(i, m, x) writes to x, for m rows from i on, and go to where the sink wants them.
 //
 // The power follows from their sum. One chunk in 16 tells it well enough most times, and so they
 // are rounded where they are made; if it was wrong, all is done again. To write and read them in
 // between took a third as long as the rest.
 template <class Fill, class Sink>
-void to_integers(std::size_t n, std::size_t width, bool down, int n_threads, DualIntegers& dual,
-                 Fill fill, Sink& sink) {
+void to_integers(std::size_t n, std::size_t width, int n_threads, DualIntegers& dual, Fill fill,
+                 Sink& sink) {
     const std::size_t rows = chunk_of_rows(width);
     const std::size_t chunks = (n + rows - 1) / rows;
     std::vector<double> sums(chunks);
@@ -146,10 +140,10 @@ void to_integers(std::size_t n, std::size_t width, bool down, int n_threads, Dua
     const auto one = [&](std::size_t c, double scale, std::size_t thread) {
         const std::size_t i = c * rows, m = std::min(rows, n - i);
         std::vector<double> x(m * width);
-        fill(c, i, m, x.data());
+        fill(i, m, x.data());
         sums[c] = sum_of(x.data(), m * width), totals[c] = 0;
         if (!(scale > 0 && sums[c] * scale < 0x1p61)) return;  // wrong: they may not fit
-        totals[c] = round_all(x.data(), m * width, scale, down, sink.rows(i, thread));
+        totals[c] = round_all(x.data(), m * width, scale, sink.rows(i, thread));
         sink.done(i, m, thread);
     };
     const auto bits_of = [](double sum) {
@@ -181,10 +175,10 @@ struct InMemory {
     void done(std::size_t, std::size_t, std::size_t) const {}
 };
 
-// Of the log-loss: u ~ weight_i / width exp(-z_ik). The least of the margins z may be known.
+// Of the exponential loss: u ~ weight_i / width exp(-z_ik). The least of the margins z may be known.
 template <class Sink>
-DualIntegers softmax_integers(const double* z, const double* weight, double least, std::size_t n,
-                              std::size_t width, int n_threads, Sink& sink) {
+DualIntegers dual_integers(const double* z, const double* weight, double least, std::size_t n,
+                           std::size_t width, int n_threads, Sink&& sink) {
     if (n * width < 20000) n_threads = 1;  // not worth a thread
     const bool even = std::all_of(weight, weight + n, [=](double w) { return w == weight[0]; });
     const double scale = static_cast<double>(width), log_even = std::log(weight[0] / scale);
@@ -196,8 +190,8 @@ DualIntegers softmax_integers(const double* z, const double* weight, double leas
         logs[i] = std::log(weight[i] / scale);
         top = std::max(i ? top : -HUGE_VAL, logs[i] - least_of(z + i * width, width));
     }
-    dual.loss = top;
-    const auto fill = [&](std::size_t, std::size_t first, std::size_t m, double* x) {
+    dual.top = top;
+    const auto fill = [&](std::size_t first, std::size_t m, double* x) {
         const double* from = z + first * width;
         const std::size_t run = even ? m * width : width;  // with the same weight
         for (std::size_t j = 0; j < m * width; j += run) {
@@ -206,54 +200,8 @@ DualIntegers softmax_integers(const double* z, const double* weight, double leas
         }
         exp_all(x, m * width);
     };
-    to_integers(n, width, false, n_threads, dual, fill, sink);
+    to_integers(n, width, n_threads, dual, fill, sink);
     return dual;
-}
-
-// Of the cross-entropy sum_i weight_i log(1 + sum_k exp(-z_ik)): u ~ weight_i p_ik with
-// p_ik = exp(-z_ik) / (1 + sum_k exp(-z_ik)), rounded down.
-template <class Sink>
-DualIntegers cross_entropy_integers(const double* z, const double* weight, double least,
-                                    std::size_t n, std::size_t width, int n_threads,
-                                    Sink& sink) {
-    if (n * width < 20000) n_threads = 1;  // not worth a thread
-    const std::size_t rows = chunk_of_rows(width);
-    std::vector<double> losses((n + rows - 1) / rows);
-    DualIntegers dual;
-    dual.least = least == least ? least : least_margin(z, n * width, n_threads);
-    const auto fill = [&](std::size_t c, std::size_t first, std::size_t m, double* x) {
-        std::vector<double> own(m), tops(m);
-        losses[c] = 0.0;
-        with_constant(width, [&](auto w) {
-            for (std::size_t i = 0; i < m; ++i) {
-                const double* from = z + (first + i) * w;
-                double top = 0.0;
-                for (std::size_t k = 0; k < w; ++k) top = std::max(top, -from[k]);
-                for (std::size_t k = 0; k < w; ++k) x[i * w + k] = -from[k] - top;
-                own[i] = -(tops[i] = top);
-            }
-            exp_all(x, m * w);
-            exp_all(own.data(), m);
-            for (std::size_t i = 0; i < m; ++i) {
-                double total = own[i];
-                for (std::size_t k = 0; k < w; ++k) total += x[i * w + k];
-                const double share = weight[first + i] / total;
-                for (std::size_t k = 0; k < w; ++k) x[i * w + k] *= share;
-                losses[c] += weight[first + i] * (tops[i] + std::log(total));
-            }
-        });
-    };
-    to_integers(n, width, true, n_threads, dual, fill, sink);
-    dual.loss = std::accumulate(losses.begin(), losses.end(), 0.0);
-    return dual;
-}
-
-template <class Sink>
-DualIntegers dual_integers(const double* z, const double* weight, bool cross_entropy,
-                           double least, std::size_t n, std::size_t width, int n_threads,
-                           Sink&& sink) {
-    return cross_entropy ? cross_entropy_integers(z, weight, least, n, width, n_threads, sink)
-                         : softmax_integers(z, weight, least, n, width, n_threads, sink);
 }
 
 // rho_ik = o_y - o_c over the classes c != y_i, in ascending order: `Pairwise.apply`. Outputs of
@@ -416,31 +364,5 @@ class CellScores {
     std::vector<const Bin*> cells_;
     std::vector<const double*> tables_;
 };
-
-// Pairwise margins z of such scores, and what is to be seen then.
-template <class Bin>
-Seen cell_margins(const CellScores<Bin>& scores, const std::int64_t* y, const double* weight,
-                  std::size_t n, std::size_t width, int n_threads, double* z) {
-    const std::size_t stride = scores.stride();
-    const std::size_t rows = chunk_of_rows(width);
-    std::vector<Seen> seen((n + rows - 1) / rows);
-    parallel_for(seen.size(), n * width < 100000 ? 1 : n_threads, [&](std::size_t c) {
-        const std::size_t i = c * rows, m = std::min(rows, n - i);
-        std::vector<double> F(m * stride);
-        scores(i, m, F.data());
-        double error = 0.0;
-        with_constant(width, [&](auto w) {
-            for (std::size_t r = 0; r < m; ++r) {
-                const double* o = F.data() + r * stride;
-                double* of_row = z + (i + r) * w;
-                const auto own = static_cast<std::size_t>(y[i + r]);
-                for (std::size_t k = 0; k < w; ++k) of_row[k] = o[own] - o[k + (k >= own)];
-                error += wrong_row(w, of_row, y[i + r]) ? weight[i + r] : 0.0;
-            }
-        });
-        seen[c] = {least_of(z + i * width, m * width), error};
-    });
-    return all_seen(seen);
-}
 
 }  // namespace tcboost

@@ -26,7 +26,7 @@ def reported(estimator: Any, **data: Any) -> Any:
     if not hasattr(estimator, "_skl_callbacks"):
         yield lambda state: False
         return
-    fit = estimator._init_callback_context(max_subtasks=estimator.max_iter)
+    fit = estimator._init_callback_context(max_subtasks=getattr(estimator, "max_iter", None))
     fit.call_on_fit_task_begin(estimator=estimator, **data)
 
     def report(state: Callable[[], dict[str, Any]]) -> bool:

@@ -15,19 +15,6 @@ GroupArrays = tuple[
     NDArray[np.int64],
 ]
 
-# Cells and groups, starts of places, candidates (feature, cut, side of missing values), rows of
-# sums (left, missing, all) and the starts of features: see `StumpRows` of cpp/draft.hpp.
-StumpArrays = tuple[
-    NDArray[Any],
-    GroupArrays,
-    NDArray[np.int64],
-    tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]],
-    NDArray[np.int64],
-    NDArray[np.int64],
-    tuple[int, int],
-    NDArray[np.int64],
-]
-
 def hash_rows(X: NDArray[np.float64], n_threads: int) -> NDArray[np.uint64]:
     """Two hashes of each row; all kinds of NaN are one, and so are the zeros."""
 
@@ -66,7 +53,6 @@ def prefix_sums(
 def weigh_and_sum(
     z: NDArray[np.float64],
     weight: NDArray[np.float64],
-    cross_entropy: bool,
     least: float,
     cells: NDArray[np.uint8] | NDArray[np.uint16] | NDArray[np.uint32],
     y: NDArray[np.int64],
@@ -105,62 +91,6 @@ def multiply_and_sum(
 ) -> tuple[NDArray[np.int64], int, float, float]:
     """Multiply E, then `prefix_sums` of it; its sum, the largest, weight of wrong rows."""
 
-def descend(
-    H: NDArray[np.int8],
-    codes: NDArray[np.int8] | None,
-    start: NDArray[np.int64],
-    weight: NDArray[np.float64],
-    W: NDArray[np.float64],
-    F: NDArray[np.float64],
-    linear: NDArray[np.float64] | None,
-    theta: float,
-    price: float,
-    ridge: float,
-    free_ridge: float,
-    tol: float,
-    max_sweeps: int,
-    exponential: bool,
-    n_threads: int,
-) -> list[float]:
-    """Improve W and F in place.
-
-    Returns the restricted gap, above tol an estimate of it, the size of W, ridge |W|^2, and
-    <W, minus the gradient of the loss>.
-    """
-
-def draft_vectors(
-    stumps: StumpArrays,
-    y: NDArray[np.int64],
-    weight: NDArray[np.float64],
-    place: NDArray[np.intp],
-    start: NDArray[np.int64],
-    sorted_weight: NDArray[np.float64],
-    F: NDArray[np.float64],
-    taken: list[int],
-    H: NDArray[np.int8],
-    W: NDArray[np.float64],
-    told: tuple[float, ...],
-    rule: tuple[float, ...],
-    n_threads: int,
-) -> tuple[list[int], NDArray[np.int8], NDArray[np.float64], list[float]]:
-    """Rounds at a price; F changes in place.
-
-    Returns new candidates, their signs, all of W, and what `descend` tells of it. For the rule
-    see cpp/draft.hpp.
-    """
-
-def cell_margins(
-    cells: NDArray[np.uint8] | NDArray[np.uint16] | NDArray[np.uint32],
-    first: NDArray[np.int64],
-    used: NDArray[np.int64],
-    table: NDArray[np.float64],
-    y: NDArray[np.intp],
-    weight: NDArray[np.float64],
-    n_classes: int,
-    n_threads: int,
-) -> tuple[NDArray[np.float64], float, float]:
-    """Pairwise margins of sums of table rows; the least, and the weight of wrong rows."""
-
 def stump_scores(
     X: NDArray[np.float64],
     feature: NDArray[np.int64],
@@ -177,11 +107,10 @@ def stump_scores(
 def dual_integers(
     z: NDArray[np.float64],
     weight: NDArray[np.float64],
-    cross_entropy: bool,
     u: NDArray[np.int64],
     n_threads: int,
 ) -> tuple[float, int, int, float]:
-    """Dual weights in integers, into u; a loss, the bits, the sum of u, the least z."""
+    """Dual weights in integers, into u; the top, the bits, the sum of u, the least z."""
 
 def pairwise_margins(
     outputs: NDArray[Number], y: NDArray[np.intp], n_threads: int
@@ -256,27 +185,6 @@ def largest_of_parts(
 ) -> list[list[tuple[int, int]]]:
     """For each column the rows of A of the largest edges, one a part, up to a limit."""
 
-def longest(
-    A: NDArray[np.int64], taken: list[int], starts: NDArray[np.int64], limit: int
-) -> tuple[NDArray[np.float64], list[tuple[float, int]]]:
-    """Lengths of the rows of A, and the longest rows, one a part, that are not taken."""
-
-def chain_scores(
-    places: NDArray[np.uint16],
-    first: NDArray[np.int64],
-    V: NDArray[np.float64],
-    n_threads: int,
-) -> NDArray[np.float64]:
-    """H V, for the signs H of hypotheses in chains; see cpp/chains.hpp."""
-
-def chain_sums(
-    places: NDArray[np.uint16],
-    first: NDArray[np.int64],
-    A: NDArray[np.float64],
-    n_threads: int,
-) -> NDArray[np.float64]:
-    """H' A, for the signs H of hypotheses in chains."""
-
 def loaded_libraries() -> list[str] | None:
     """Paths of the shared libraries in this process; None where that cannot be told."""
 
@@ -350,3 +258,57 @@ def gram(
     P: NDArray[np.int8], h: NDArray[np.float64], centred: bool, bits: int, n_threads: int
 ) -> NDArray[np.float64] | None:
     """The Hessian on the rows of P, in 53, 24 or 15 bits; for tests."""
+
+# Whether it is ordered, its cells, whether some values are missing, the cells of rows, which
+# rows these are (all, if none are named), and the cell of the others.
+FeatureArrays = tuple[bool, int, bool, NDArray[np.uint16], NDArray[np.uint32] | None, int]
+
+class VectorProblem:
+    """Rows to fit class vectors to; see cpp/class_vectors.hpp."""
+
+    def __init__(
+        self,
+        features: Sequence[FeatureArrays],
+        y: NDArray[np.int32],
+        weight: NDArray[np.float64],
+        n_classes: int,
+        n_threads: int,
+    ) -> None: ...
+    @property
+    def stride(self) -> int:
+        """Entries of a row of probabilities."""
+
+    @property
+    def rounding(self) -> float:
+        """What an edge can be off by in length."""
+
+    def edges(
+        self, p: NDArray[np.float64], used: NDArray[np.int64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+        """The lengths of all edges, the edges of the rules in use, and that of the constant."""
+
+    def sweeps(
+        self,
+        p: NDArray[np.float64],
+        b: NDArray[np.float64],
+        v: NDArray[np.float64],
+        used: NDArray[np.int64],
+        penalty: float,
+        ridge: float,
+        intercept: float,
+        curvature: float,
+        n_sweeps: int,
+    ) -> NDArray[np.float64]:
+        """Change p in place; b and the vectors after each sweep, b first."""
+
+    def probabilities(
+        self,
+        b: NDArray[np.float64],
+        v: NDArray[np.float64],
+        used: NDArray[np.int64],
+        p: NDArray[np.float64],
+    ) -> None:
+        """Those of a model, into p."""
+
+    def measures(self, p: NDArray[np.float64]) -> tuple[float, float, float, float]:
+        """The cross-entropy, the weight of wrong rows, the least margin, the mean spread."""

@@ -6,7 +6,6 @@ margins); with the totally corrective one it is MultiBoost.MO or MultiBoost.ECC.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import replace
@@ -21,14 +20,11 @@ from .certificate import Certificate, Certifier, certificate
 from .columns import Chooser, Priced, Wanted
 from .correctors import (
     SMALL,
-    BallCorrective,
-    Budget,
     Corrector,
     LookedUp,
     Products,
     StageWise,
     TotallyCorrective,
-    lengths,
 )
 from .correctors.looked_up import MANY, ROWS_PER_CELL
 from .correctors.products import EVEN, WORTH
@@ -42,10 +38,6 @@ from .rows.blocks import LocalRows
 
 Vector = NDArray[np.float64]
 Unused = NDArray[np.bool_] | None  # features to leave out
-
-# Of the gap of the whole class, what the last restricted master may leave at a price: where
-# rounds were too few, to solve it better would prove nothing.
-_POLISHED = 0.3
 
 
 class Task(NamedTuple):
@@ -96,12 +88,10 @@ class Task(NamedTuple):
         prices: Prices | None = None
         rows, margin, oracle = self.rows, self.margin, self.oracle
 
-        def at_once(
-            z: Vector, weight: Vector, cross_entropy: bool
-        ) -> tuple[None, tuple[float, int, int, float]]:
+        def at_once(z: Vector, weight: Vector) -> tuple[None, tuple[float, int, int, float]]:
             nonlocal prices
             assert isinstance(oracle, StumpOracle)
-            rule = cross_entropy, least, getattr(margin, "M", None), unused
+            rule = least, getattr(margin, "M", None), unused
             prices, found = oracle.weigh_and_price(rows, z, *rule)
             return None, found
 
@@ -170,15 +160,14 @@ class Run:
         self.budgets: list[float] = []  # of the rounds to come, where theta is to grow
         self._certifier, self._open, self._looked = Certifier(), np.inf, np.inf
         self._z: Vector
-        self._primal: float
-        self._priced: tuple[Prices, Vector]
+        self._priced: tuple[Prices, float]
         self._proved: NDArray[np.bool_]
         self._left_out: NDArray[np.bool_] | None
         self._forget_proofs()
 
     @property
     def w(self) -> Vector:
-        """Coefficients: one number a column, or one class vector."""
+        """Coefficients: one number a column."""
         return self.corrector.w
 
     def copy(self) -> Run:
@@ -193,33 +182,24 @@ class Run:
         self,
         max_iter: int,
         pause: bool = False,
-        draft: float = 0.0,
         watch: Callable[[Run], bool] = lambda run: False,
     ) -> Run:
         """Add columns until there are `max_iter`, the certificate is small, or `watch` says so.
 
         Step numbers are those of Algorithm 3. The round after the last one only certifies: the
-        bound at the final coefficients needs the best edge under the final dual weights. A
-        `draft` may leave a gap of that share of the loss, adds more columns at once and is not
-        recorded; on small data one call may make all of it, which nobody can watch.
+        bound at the final coefficients needs the best edge under the final dual weights.
         """
         task, corrector = self.task, self.corrector
         columns, history = self.columns, self.history
-        if draft and not pause and isinstance(corrector, BallCorrective):
-            new = corrector.draft(columns, max_iter, draft)
-            if new is not None:
-                columns.extend(new)
-                self.over = True
-                return self
         watched, stop = len(history.edges), False
         self.over, self._ended = False, "unknown"
         while True:
             room = corrector.room = max_iter - len(columns)
-            batch = corrector.batch(bool(draft))
+            batch = corrector.batch()
             if room < max(batch, corrector.lead) and pause and self.paused is None:
                 self.paused = self.copy()
-            dual, g, priced = self._price(min(room, batch), bool(draft))
-            if not draft and len(history) < len(history.edges):
+            dual, g, priced = self._price(min(room, batch))
+            if len(history) < len(history.edges):
                 told = self.certificate, self.train_error(), self._least
                 history.record(self.w, g, *told)
                 if self.held_out:
@@ -229,20 +209,16 @@ class Run:
                         break
             if watched < len(history.edges):
                 watched, stop = len(history.edges), watch(self)
-            gap = self._open if corrector.budget.price > 0 else self.certificate.gap
-            enough = draft * self._primal
+            gap = self.certificate.gap
             if self.budgets and not priced.columns and room > 0:  # (3) at this budget only
                 self._grow()
                 history.forget()
                 continue
             done = corrector.done(gap) and not self.budgets
-            if done or gap <= enough or room <= 0 or stop or not priced.columns:  # (3), (6)
-                if corrector.budget.price > 0 and room <= 0 and not draft:
-                    enough = _POLISHED * gap
-                elif room > 0 and len(columns) > SMALL and not (done or stop or draft):
-                    # The master was solved too loosely: now as well as the class, to go on.
-                    enough = gap if corrector.budget.price == 0 else enough
-                if not corrector.polish(enough, bool(draft)):
+            if done or room <= 0 or stop or not priced.columns:  # (3), (6)
+                # If the master was solved too loosely, now as well as the class, to go on.
+                loose = room > 0 and len(columns) > SMALL and not (done or stop)
+                if not corrector.polish(gap if loose else 0.0):
                     left = "stopped early" if stop else self._stuck
                     self._ended = left if room > 0 else "max_iter"
                     break
@@ -259,7 +235,7 @@ class Run:
             history.edges.append(priced.edge / dual.scale)
             del dual, predictions
         self.over = True
-        if task.oracle.exact and not draft:
+        if task.oracle.exact:
             found = np.flatnonzero(self._proved | self._unused(dual.scale))
             unused = tuple(int(d) for d in found)
             self.certificate = replace(self.certificate, unused_features=unused)
@@ -269,26 +245,22 @@ class Run:
         """Features whose best edges stay below those of the optimum, whatever the optimum is.
 
         The dual weights of the optimum are near the present ones, so their edges are too, by
-        the strong concavity of the dual (`Loss.spread`). With a price that is the level of the
-        optimum; else that level is only known to be as near.
+        the strong concavity of the dual (`Loss.spread`). Those of the optimum are only known to
+        be as near.
         """
-        task, budget = self.task, self.corrector.budget
-        prices, bounds = self._priced
+        task = self.task
+        prices, bound = self._priced
         n_features = len(task.rows.binning.cuts)
         best = prices.best_of_features(task.chooser.measure, n_features) / scale
         near = np.minimum(self._near(), 1e300)  # a feature without a stump is below that, too
-        if budget.price > 0:
-            return (best < budget.price - near).all(axis=1)
-        level = np.array([budget.level(bounds, self.corrector.theta)])
-        if best.shape[1] > 1:
-            level = best.max(axis=0)
+        level = best.max(axis=0) if best.shape[1] > 1 else np.array([bound])
         return (best < level - 2.0 * near).all(axis=1)
 
     def _near(self) -> float:
         """How far an edge can be from what it is at the optimum."""
         task = self.task
-        slope = task.chooser.slope * task.loss.spread(task.margin)
-        return float(slope * np.sqrt(2.0 * max(0.0, self._open) + 1e-14))
+        spread = task.loss.spread(task.margin)
+        return float(spread * np.sqrt(2.0 * max(0.0, self._open) + 1e-14))
 
     def _leave_out(self, scale: float) -> None:
         """Price no more what is proved to be unused, as long as the budget stays.
@@ -298,10 +270,10 @@ class Run:
         much as the search, so it is taken when the gap has halved.
         """
         oracle = self.task.oracle
-        lasting = isinstance(self.corrector, TotallyCorrective | BallCorrective)
+        lasting = isinstance(self.corrector, TotallyCorrective)
         if self.budgets or not (lasting and isinstance(oracle, StumpOracle) and self.columns):
             return
-        if self._open > 0.5 * self._looked or 2.0 * self._near() > self._priced[1].max():
+        if self._open > 0.5 * self._looked or 2.0 * self._near() > self._priced[1]:
             return
         self._looked = self._open
         self._proved |= self._unused(scale)
@@ -340,21 +312,20 @@ class Run:
         if self.held_out is not None and t < len(self.history):
             w, _, certificate, *_ = self.history.rounds[t - 1]
             columns, ended = columns[: len(w)], "stopped early"
-            if self.corrector.budget.price == 0:
-                then = certificate
-                certificate = self._certificate(then.primal, then.theta, then.dual)
+            then = certificate
+            certificate = self._certificate(then.primal, then.theta, then.dual)
         status = "optimal" if certificate.gap <= self.corrector.tol else ended
         return Model(columns, w, certificate.theta, replace(certificate, status=status))
 
-    def set_budget(self, budget: Budget) -> None:
+    def set_budget(self, theta: float) -> None:
         """Go on with another budget, without the columns that have no weight."""
-        assert isinstance(self.corrector, TotallyCorrective | BallCorrective)
+        assert isinstance(self.corrector, TotallyCorrective)
         kept = self.corrector.prune()
         self.columns = list(compress(self.columns, kept.tolist()))
         self.history = History(self.history.verbose)
         if self.columns:  # the first entry is for the columns that stay
             self.history.edges.append(np.nan)
-        self.corrector.set_budget(budget)
+        self.corrector.set_budget(theta)
         if self._left_out is not None:
             self._certifier = Certifier()
         self._forget_proofs()
@@ -362,7 +333,7 @@ class Run:
     def _grow(self, solve: bool = True) -> None:
         """Take the budget of the next round."""
         assert isinstance(self.corrector, TotallyCorrective)
-        self.corrector.set_budget(Budget(self.budgets.pop(0)), solve)
+        self.corrector.set_budget(self.budgets.pop(0), solve)
 
     def _weigh_and_price(self) -> tuple[DualWeights, Prices]:
         """The dual weights of the present coefficients, and all hypotheses under them."""
@@ -377,77 +348,44 @@ class Run:
         least = corrector.seen.least if corrector.seen else np.nan
         return task.weigh_and_price(z, least, self._left_out)
 
-    def _price(self, limit: int, draft: bool) -> tuple[DualWeights, Vector, Priced]:
+    def _price(self, limit: int) -> tuple[DualWeights, Vector, Priced]:
         """Step (2), and the certificate at the present coefficients.
 
-        Without room for a column there is nothing to draw or to fit. A draft at a price needs
-        no certificate.
+        Without room for a column there is nothing to draw or to fit.
         """
         task, corrector = self.task, self.corrector
-        while True:
-            dual, prices = self._weigh_and_price()
-            w, budget, scale = corrector.w, corrector.budget, float(dual.scale)
-            known = corrector.known if draft and budget.price > 0 else None
-            if known is not None:
-                break
-            a = 0.0 * w
-            if self.columns:
-                a = task.chooser.edges(prices, self.columns) / scale
-            if not isinstance(corrector, BallCorrective) or corrector.meet(dual.loss, a):
-                break
+        dual, prices = self._weigh_and_price()
+        w, scale = corrector.w, float(dual.scale)
+        g = task.chooser.edges(prices, self.columns) / scale if self.columns else 0.0 * w
         self._least = float(self._z.min() if dual.least is None else dual.least)
-        r = 0.0  # with a price it does not matter, and in a draft nor does g
-        if known is not None:
-            g, (squares, slope) = w, known
-        else:
-            g, slope, squares = a, float((w * a).sum()), 0.0
-            if budget.ridge > 0 or budget.intercept > 0:
-                shrinkage = budget.ridges(w) * w
-                g, squares = a - shrinkage, float((shrinkage * w).sum())
-        if budget.price == 0:
-            r = max(0.0, float(lengths(g).max(initial=0.0)))
-        floor = corrector.floor(r) if limit > 0 else np.inf
+        floor = np.inf
+        if limit > 0:
+            floor = corrector.floor(max(0.0, float(g.max(initial=0.0))))
         if limit > 0 or task.oracle.exact:
-            slack, free = corrector.slack * scale, budget.intercept > 0
-            least, between = floor * scale, not budget.price
-            wanted = Wanted(least, slack, self.columns, max(1, limit), free, between)
+            wanted = Wanted(floor * scale, corrector.slack * scale, self.columns, max(1, limit))
             priced = task.chooser.choose(prices, wanted)
         else:
-            priced = Priced((), 0.0, np.array([np.inf]))
+            priced = Priced((), 0.0, np.inf)
         offset = dual.offset
         if offset is None:  # a convex loss is above its tangent
-            offset = dual.loss + slope
+            offset = dual.loss + float((w * g).sum())
         # Rounding u to integers adds a little, where a loss is steep in proportion.
         n_margins = len(task.rows) * task.margin.width
         offset -= 2.0 * n_margins * max(1.0, 1.0 - self._least) / scale
-        bounds = priced.bounds / scale
-        theta = corrector.theta
-        primal = self._primal = dual.loss + squares / 2.0
-        if budget.intercept > 0:  # at its best
-            offset -= float(bounds[0]) ** 2 / (2.0 * budget.intercept)
-        self._priced = prices, bounds
-        if budget.price > 0:
-            # To go on or not is a matter of the price, not of the theta in use: the best
-            # coefficients cost no more than all of the loss.
-            most = math.log(task.margin.width + 1.0) / budget.price
-            value = primal + budget.price * theta
-            self._open = value - offset + budget.gain_above_price(bounds, most)
-            if draft:
-                return dual, g, priced
-        gain = budget.gain(bounds, theta)
-        if budget.price == 0:
-            if self._left_out is None:
-                self._certifier.add(float(bounds.max()), offset)
-            else:  # that edge is not for larger budgets; for smaller ones the bound is
-                self._certifier.add(0.0, offset - gain)
-            self._open = primal - offset + gain
-            self._leave_out(scale)
-        self.certificate = self._certificate(primal, theta, offset - gain)
+        bound, theta = priced.bound / scale, corrector.theta
+        gain = theta * bound if theta > 0 else 0.0
+        self._priced = prices, bound
+        if self._left_out is None:
+            self._certifier.add(bound, offset)
+        else:  # that edge is not for larger budgets; for smaller ones the bound is
+            self._certifier.add(0.0, offset - gain)
+        self._open = dual.loss - offset + gain
+        self._leave_out(scale)
+        self.certificate = self._certificate(dual.loss, theta, offset - gain)
         return dual, g, priced
 
     def _certificate(self, loss: float, theta: float, bound: float) -> Certificate:
-        """With the bound of this round, and without a price those of all rounds."""
-        task, budget = self.task, self.corrector.budget
-        dual = bound if budget.price > 0 else max(bound, self._certifier.dual(theta))
-        of_what = task.chooser.hypothesis_class, task.loss, budget.ridge
-        return certificate(loss, dual, theta, *of_what)
+        """With the best bound of all rounds, that of this one among them."""
+        dual = max(bound, self._certifier.dual(theta))
+        task = self.task
+        return certificate(loss, dual, theta, task.chooser.hypothesis_class, task.loss)

@@ -18,10 +18,10 @@ class Certificate:
     Attributes
     ----------
     primal : float
-        The training loss of the fitted model, with the ridge if there is one.
+        The training loss of the fitted model.
     dual : float
         A lower bound on the same of *any* combination of *all* columns of the class whose
-        coefficients (or the lengths of whose class vectors) sum to at most `theta`.
+        coefficients sum to at most `theta`.
     gap : float
         ``primal - dual``; infinite where the weak learner gives no bound.
     theta : float
@@ -36,8 +36,7 @@ class Certificate:
         "weak learner" (none is better than guessing), or "unknown" (rounds were left, but the
         class is fitted, not searched).
     unused_features : tuple of int
-        Features that no optimal model uses, as far as the gap is small enough to tell; of a
-        fit with a price, no model that is optimal at the price.
+        Features that no optimal model uses, as far as the gap is small enough to tell.
     """
 
     primal: float
@@ -87,17 +86,67 @@ class Certifier:
 
 
 def certificate(
-    primal: float,
-    dual: float,
-    theta: float,
-    hypothesis_class: str,
-    loss: Loss,
-    ridge: float = 0.0,
+    primal: float, dual: float, theta: float, hypothesis_class: str, loss: Loss
 ) -> Certificate:
     """The certificate of a model with the given value of a loss, dual bound and budget."""
     if math.isfinite(dual):
         # What the sums behind both values may have lost to rounding.
         slack = 1e-14 * (1.0 + abs(primal) + abs(dual))
         dual = max(min(dual, primal) - slack, loss.infimum)
-    name = loss.name if ridge == 0 else f"{loss.name} with its ridge"
-    return Certificate(primal, dual, primal - dual, theta, hypothesis_class, name)
+    return Certificate(primal, dual, primal - dual, theta, hypothesis_class, loss.name)
+
+
+@dataclass(frozen=True)
+class SolvedCertificate:
+    """What is proved of a model of rules, and what is expected of it.
+
+    Attributes
+    ----------
+    status : str
+        How the fit ended: "optimal" (the gap is at most what `tol` asks for), "max_rules" (used
+        up), "max_iter" (of rounds), "stalled" (no progress) or "stopped early" (by a callback).
+    train_log_loss : float
+        `sklearn.metrics.log_loss` of the rows and weights that were fitted.
+    cv_log_loss : float
+        The log loss of the rows held out when alpha was chosen; NaN if there was no choice.
+    n_folds : int
+        How often rows were held out.
+    objective, lower_bound, gap : float
+        The training objective of the model, with its penalty and for rows that weigh one
+        together; what no model of any such rules can be below; the difference.
+    n_rules, max_rules : int
+        Rules of the model, and how many it may have.
+    models : str
+        The rules that the bound is about.
+    features_not_needed : tuple of str or int
+        Features that provably no optimal model uses, by name where there are names.
+    """
+
+    status: str
+    train_log_loss: float
+    cv_log_loss: float
+    n_folds: int
+    objective: float
+    lower_bound: float
+    gap: float
+    n_rules: int
+    max_rules: int
+    models: str
+    features_not_needed: tuple[str | int, ...] = ()
+
+    def __str__(self) -> str:
+        lines = [f"Log loss {self.train_log_loss:.3g} on the training rows"]
+        if math.isfinite(self.cv_log_loss):
+            folds = "1 fold" if self.n_folds == 1 else f"{self.n_folds} folds"
+            lines[0] += f", about {self.cv_log_loss:.3g} on new ones ({folds})"
+        lines[0] += f". {self.n_rules} of at most {self.max_rules} rules."
+        little = ", which proves little" if self.gap >= self.objective else ""
+        lines.append(
+            f"At this alpha and l1_ratio no other model of rules ({self.models}) can lower the "
+            f"training objective of {self.objective:.3g} by more than {self.gap:.2g}{little}."
+        )
+        if self.features_not_needed:
+            lines.append(
+                f"Provably not needed: {', '.join(map(str, self.features_not_needed))}."
+            )
+        return "\n".join(lines)

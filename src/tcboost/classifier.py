@@ -2,105 +2,117 @@
 
 from __future__ import annotations
 
-from numbers import Real
-from typing import Any, ClassVar
+import math
+import sys
+import warnings
+from copy import copy
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import _fit_context
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.metadata_routing import (
+    MetadataRouter,
+    MethodMapping,
+    _raise_for_params,
+    _routing_enabled,
+    process_routing,
+)
+from sklearn.utils.validation import check_is_fitted
 
-from .estimator import BoostingClassifier
-from .losses import SMOOTH
+from ._blas import one_blas_thread
+from ._callbacks import CallbackSupportMixin, reported
+from .certificate import SolvedCertificate
+from .choice import Search, Tried, bins_for, choose, fit_at
+from .class_vectors import Model, Solution, lengths
+from .features import CellTable, Rule
+from .folds import splits
+from .margins import Pairwise
+from .model.tables import StumpTables, compile_rules
+from .prediction import ScoringClassifier, Vector
+from .training import TrainingRows, read_rows
+
+_WORTH_A_WARNING = 0.01  # of the objective: a gap that leaves much open, if the fit gave up
 
 
-class TCBoostClassifier(BoostingClassifier):
-    """Totally corrective boosting of decision stumps that needs no tuning.
+class TCBoostClassifier(CallbackSupportMixin, ScoringClassifier):
+    """Boosting of small rules that needs no tuning and proves how good it is.
 
-    Solves, over all stumps h_j and class vectors v_j,
+    The model is a sum of rules. A rule asks a question about one feature, "petal width > 0.8"
+    or "colour is red", and adds its class vector to the scores of the classes where the answer
+    is yes, and subtracts it where it is no. Probabilities are the softmax of the scores. `fit`
+    finds the rules and their class vectors v_t, and an intercept b, that minimise
 
-        minimise    loss(F) + ridge / 2 sum_j norm2(v_j)^2,    F(x) = sum_j v_j h_j(x)
-        subject to  sum_j norm2(v_j) <= theta
+        sum_i s_i log_loss_i
+        + alpha * (l1_ratio * sum_t |v_t| + (1 - l1_ratio) / 2 * sum_t |v_t|^2)
 
-    by column generation: each round adds the stumps whose class vectors have the steepest
-    descent of all, and re-solves every class vector. The model is additive: a table a feature.
-    The certificate bounds how much any other such model could improve on its training loss.
-
-    By default theta is not given but follows from a price r for each unit of the sum, which is
-    the same problem: r is the multiplier of the theta that is then in use. Price and ridge are
-    worth so many rows, how many is chosen by cross validation, in two styles: steps, few and
-    anywhere, for as much price as ridge, and curves, many small steps between 32 quantiles, for
-    a ridge a hundred times the price. The class vector of the constant hypothesis is then free:
-    it has no price and a thousandth of the ridge.
+    over all rules of all features, where s_i is the weight of row i and |v| the length of a
+    vector; the intercept has a penalty of its own, of next to nothing. It is the problem of an
+    elastic net, and as there a larger `l1_ratio` leaves fewer rules. `certificate_` says how
+    far at most the model is from the best one.
 
     Parameters
     ----------
-    loss : {"multinomial", "exponential", "logistic", "squared_hinge"}, default="multinomial"
-        Cross-entropy, or the paper's exponential loss of pairwise margins (its logarithm). With
-        codes, learned or drawn, also the logistic loss and the squared hinge of these margins.
-    coding : {"vector", "learned", "random"}, default="vector"
-        What a stump says about the classes: a vector that is re-solved in every round, or a
-        multiple of a code in {-1, +1}, found together with the stump or drawn.
-    theta : float, "auto" or "cv", default="auto"
-        The budget. "auto" has a price instead, cross-validated (with other losses than
-        cross-entropy it cross-validates theta, along a path of growing budgets). "cv" takes the
-        lowest error of five folds over the paper's 16 budgets.
-    max_iter : int, default=450
-        Stumps, at the most; the constant counts as one. A round adds up to an eighth of those
-        there are, with a price or many rows a quarter, and one at the end.
-    weak_learner : "stump"
-        Only stumps can be searched exactly; see `MultiBoostECC` for other weak learners.
-    max_bins : int, "auto" or None, default=1023
-        Bins of a feature, at the most. None is exact, "auto" exact up to 65,535 distinct
-        values. Curves have 32.
-    ridge : float or "auto", default="auto"
-        Weight of the squares of the class vectors, which spreads the budget over stumps that
-        say about the same; for ``coding="vector"`` only. "auto" goes with the price, and is
-        none where there is no price. With a number there are no curves.
+    alpha : float or "auto", default="auto"
+        Strength of the penalty, in rows: twice as many rows make the same alpha weigh half as
+        much. "auto" chooses it by cross validation.
+    l1_ratio : float or "auto", default="auto"
+        Share of the penalty that removes rules, above 0 and up to 1: large values make few
+        steps, small ones smooth curves. "auto" chooses between 0.5 and 0.01.
+    max_rules : int, default=450
+        Rules that the model may have.
+    max_bins : int or "auto", default="auto"
+        Bins of a numeric feature. "auto": 32 for curves (l1_ratio below 0.1), else 1023.
+    categorical_features : array-like of int or bool, or None, default=None
+        Columns, by their places or as a mask, whose values are levels of a category: a rule is
+        then one level against all others. Values are numbers; NaN is a level of its own.
+    cv : int, splitter, iterable or None, default=5
+        Folds, a splitter of scikit-learn or splits, behind "auto"; None means 5. Of many rows
+        not all folds of an int are tried. A splitter that wants groups gets them by metadata
+        routing.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes, which multiply those of the rows; "balanced" gives all classes
+        the same total weight.
     tol : float, default=1e-3
-        Stop when the certificate proves the training loss this close to optimal.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the code draws; only used with ``coding="random"``.
+        Stop when the training objective is proved to be this close to the best, or to ten times
+        this share of it where that is closer.
+    warm_start : bool, default=False
+        Whether `fit` goes on from the last model: with more rules, or another alpha.
     n_jobs : int or None, default=None
         Threads, at most one a core; None means all cores, in workers of joblib what they were
         given, mostly one. The model does not depend on it.
     verbose : int, default=0
-        1 prints what is tried for theta, the first rounds and every tenth, 2 every round.
-    warm_start : bool, default=False
-        Whether `fit` goes on from the last one, to a larger `max_iter`; what was chosen stays.
-    early_stopping : bool, default=False
-        Whether to hold out rows and to keep the model of the round that is best on them. The
-        certificate is then about the rows that are left.
-    validation_fraction : float, default=0.1
-        The share of the distinct rows of each class to hold out, chosen by their content.
-    n_iter_no_change : int, default=10
-        Stop when this many rounds have not lowered the loss of the rows held out.
-    class_weight : dict, "balanced" or None, default=None
-        Weights of the classes, which multiply those of the rows; "balanced" gives all classes
-        the same total weight.
+        1 tells what is tried, and how far the fit is.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         The classes.
-    estimators_ : list of Column
-        The stumps.
-    estimator_weights_ : ndarray of shape (n_iter_, n_classes) or (n_iter_,)
-        Their class vectors, or the multiples of their codes.
+    alpha_, l1_ratio_ : float
+        What was chosen. Given as parameters they make the same model.
+    rules_ : list of Rule
+        The rules: their feature, and the threshold or the level that they ask for.
+    coef_ : ndarray of shape (n_rules_, n_classes)
+        Their class vectors.
+    intercept_ : ndarray of shape (n_classes,)
+        The scores of the classes before any rule.
+    n_rules_, n_iter_ : int
+        Rules of the model; rounds that it took.
     theta_ : float
-        The budget used; a free constant takes nothing of it.
-    theta_choice_ : Choice
-        With ``theta="auto"`` or "cv": what was tried, with out-of-fold losses and errors.
-    probability_scale_ : float
-        Probabilities are the softmax of this multiple of the scores; fitted out of fold unless
-        `theta` is a number.
-    n_iter_ : int
-        Stumps of the model.
-    feature_importances_ : ndarray of shape (n_features_in_,)
-        Share of each feature in the budget that is used.
-    certificate_ : Certificate
-        `primal`, `dual`, `gap`, `theta`, `hypothesis_class`, `status`; a sentence when printed.
+        The sum of the lengths of all class vectors, which is the paper's budget.
+    certificate_ : SolvedCertificate
+        What is proved of the model; in words when printed.
+    cv_results_ : dict
+        What was tried, a table with a line for each setting, and which was `chosen`. Empty
+        where nothing was to be chosen.
     history_ : dict
-        Arrays with one entry a round, as in `AdaBoostMO`; with a price, of the rounds at the
-        chosen one only, and the first of them starts with the stumps found before.
+        Arrays with an entry for each round of the final fit: `objective`, `gap`, `train_error`,
+        `n_rules`, `min_margin`.
+    feature_importances_ : ndarray of shape (n_features_in_,)
+        Share of each feature in `theta_`.
     n_features_in_ : int
         Features seen in fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -114,40 +126,266 @@ class TCBoostClassifier(BoostingClassifier):
     >>> model = TCBoostClassifier().fit(X, y)
     >>> model.score(X, y) > 0.95
     True
-    >>> int(model.predict_proba(X[:1]).argmax())
-    0
+    >>> model.certificate_.status
+    'optimal'
     """
 
-    round_tol = 0.03  # of rounds with codes and the paper's losses
+    probability_scale_ = 1.0  # the scores are what they say
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **BoostingClassifier._parameter_constraints,
-        "loss": [StrOptions({"multinomial", *SMOOTH})],
-        "coding": [StrOptions({"vector", "learned", "random"})],
-        "theta": [StrOptions({"auto", "cv"}), Interval(Real, 0, np.inf, closed="neither")],
-        "ridge": [StrOptions({"auto"}), Interval(Real, 0, np.inf, closed="left")],
-        "tol": [Interval(Real, 0, np.inf, closed="neither")],
-        "weak_learner": [StrOptions({"stump"})],
+        "alpha": [StrOptions({"auto"}), Interval(Real, 0, np.inf, closed="neither")],
+        "l1_ratio": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="right")],
+        "max_rules": [Interval(Integral, 1, None, closed="left")],
+        "max_bins": [StrOptions({"auto"}), Interval(Integral, 2, 65_534, closed="both")],
+        "categorical_features": ["array-like", None],
+        "cv": ["cv_object"],
         "class_weight": [dict, StrOptions({"balanced"}), None],
+        "tol": [Interval(Real, 0, np.inf, closed="neither")],
+        "warm_start": ["boolean"],
+        "n_jobs": [None, Integral],
+        "verbose": ["verbose"],
     }
+
+    certificate_: SolvedCertificate
+    rules_: list[Rule]
+    coef_: Vector
+    intercept_: Vector
+    theta_: float
+    history_: dict[str, Vector]
+    cv_results_: dict[str, NDArray[Any]]
 
     def __init__(
         self,
-        loss: str = "multinomial",
-        coding: str = "vector",
-        theta: float | str = "auto",
-        max_iter: int = 450,
+        alpha: float | str = "auto",
+        l1_ratio: float | str = "auto",
+        max_rules: int = 450,
         *,
-        weak_learner: str = "stump",
-        max_bins: int | str | None = 1023,
-        ridge: float | str = "auto",
+        max_bins: int | str = "auto",
+        categorical_features: ArrayLike | None = None,
+        cv: Any = 5,
+        class_weight: Any = None,
         tol: float = 1e-3,
-        random_state: Any = None,
+        warm_start: bool = False,
         n_jobs: int | None = None,
         verbose: int = 0,
-        warm_start: bool = False,
-        early_stopping: bool = False,
-        validation_fraction: float = 0.1,
-        n_iter_no_change: int = 10,
-        class_weight: Any = None,
     ) -> None:
-        self._keep_arguments(locals())
+        self.alpha = alpha
+        self.l1_ratio = l1_ratio
+        self.max_rules = max_rules
+        self.max_bins = max_bins
+        self.categorical_features = categorical_features
+        self.cv = cv
+        self.class_weight = class_weight
+        self.tol = tol
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        **params: Any,
+    ) -> Self:
+        """Choose alpha and l1_ratio if they are to be chosen, fit the model and certify it.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            NaN stands for a missing value.
+        y : array-like of shape (n_samples,)
+            The classes, two or more.
+        sample_weight : array-like of shape (n_samples,), optional
+            Nonnegative. A weight of 2 is a row that occurs twice, 0 a row that is not there;
+            but folds are made of rows as they are given.
+        **params : dict
+            With metadata routing: what the splitter `cv` asks for, as groups.
+
+        Returns
+        -------
+        self
+        """
+        _raise_for_params(params, self, "fit")
+        routed: dict[str, Any] = {}
+        if _routing_enabled() and params:
+            routed = process_routing(self, "fit", **params).splitter.split
+        new = copy(self)  # a fit that does not end well changes nothing
+        new.__dict__ = {k: v for k, v in vars(self).items() if k[-1] != "_"}
+        rows, kept = read_rows(new, X, y, sample_weight)
+        last = self if self.warm_start and hasattr(self, "rules_") else None
+        if last:
+            new._check_last(last)
+        cv = self.cv.split(X, y, **routed) if hasattr(self.cv, "split") else self.cv
+        data = {"X": X, "y": y, "metadata": {"sample_weight": sample_weight}}
+        with one_blas_thread(), reported(self, **data) as report:
+            new._fit(rows, cv, kept, last, report)
+            self.__dict__ = {k: v for k, v in vars(self).items() if k[-1] != "_"} | vars(new)
+        return self
+
+    def _fit(
+        self,
+        rows: TrainingRows,
+        cv: Any,
+        kept: NDArray[np.bool_],
+        last: TCBoostClassifier | None,
+        report: Any,
+    ) -> None:
+        tables: dict[int, CellTable] = {}
+
+        def table(l1_ratio: float) -> CellTable:
+            bins = bins_for(l1_ratio, self.max_bins)
+            if bins not in tables:
+                tables.clear()  # of many rows one is enough
+                tables[bins] = rows.table(bins)
+            return tables[bins]
+
+        search = None
+        if isinstance(self.alpha, str) or isinstance(self.l1_ratio, str):
+            search = Search(rows, splits(rows, cv, kept), self.max_rules, self.verbose)
+            chosen = choose(search, self.alpha, self.l1_ratio, table)
+        else:
+            chosen = Tried(
+                float(self.alpha), float(self.l1_ratio), math.nan, math.nan, math.nan
+            )
+        self.alpha_, self.l1_ratio_ = chosen.alpha, chosen.l1_ratio
+        cells = table(self.l1_ratio_)
+        start = self._start(last, cells) if last else None
+
+        def state(found: Solution) -> dict[str, Any]:
+            stopped = copy(self)
+            stopped._set_fitted(found, cells, chosen, search)
+            return stopped.__dict__
+
+        def watch(found: Solution) -> bool:
+            if self.verbose and sys.stdout.isatty():
+                figures = found.history[-1]
+                print(
+                    f"\r{figures['n_rules']} rules, objective {figures['objective']:.4f}, gap "
+                    f"{figures['gap']:.2g}    ",
+                    end="",
+                    flush=True,
+                )
+            return bool(report(lambda: state(found)))
+
+        found = fit_at(
+            rows, cells, self.alpha_, self.l1_ratio_, self.max_rules, self.tol, start, watch
+        )
+        if self.verbose and sys.stdout.isatty():
+            print()
+        self._set_fitted(found, cells, chosen, search)
+
+    def _check_last(self, last: TCBoostClassifier) -> None:
+        """Whether the last model can be gone on from."""
+        if not np.array_equal(last.classes_, self.classes_):
+            raise ValueError(
+                "warm_start needs the classes of the last fit; set warm_start=False to begin "
+                "anew"
+            )
+        if last.n_features_in_ != self.n_features_in_:
+            raise ValueError(
+                f"warm_start needs the {last.n_features_in_} features of the last fit, not "
+                f"{self.n_features_in_}; set warm_start=False to begin anew"
+            )
+        if last.n_rules_ > self.max_rules:
+            raise ValueError(
+                f"max_rules={self.max_rules} is less than the {last.n_rules_} rules that "
+                "warm_start would go on from"
+            )
+
+    def _start(self, last: TCBoostClassifier, cells: CellTable) -> Model:
+        """The last model, with the nearest rules that there are now."""
+        numbers = cells.numbers(last.rules_)
+        found = numbers >= 0
+        used, place = np.unique(numbers[found], return_inverse=True)
+        v = np.zeros((len(used), len(self.classes_)))
+        np.add.at(v, place, last.coef_[found])
+        return Model(last.intercept_.copy(), used, v)
+
+    def _set_fitted(
+        self, found: Solution, cells: CellTable, chosen: Tried, search: Search | None
+    ) -> None:
+        b, used, v = found.model
+        self.rules_, self.coef_, self.intercept_ = cells.rules(used), v, b
+        self._model = RuleModel(self.rules_, b, v)
+        self.n_rules_, self.n_iter_ = len(used), len(found.history)
+        self.theta_ = float(lengths(v).sum())
+        keys = found.history[0].keys()
+        self.history_ = {k: np.array([one[k] for one in found.history]) for k in keys}
+        self.cv_results_ = search.results(chosen) if search else {}
+        names = getattr(self, "feature_names_in_", None)
+        unused = cells.largest(found.lengths) + math.sqrt(found.gap) < found.penalty.l1
+        lower_bound = max(0.0, found.objective - found.gap)
+        self.certificate_ = SolvedCertificate(
+            status=found.status,
+            train_log_loss=found.loss,
+            cv_log_loss=chosen.log_loss,
+            n_folds=len(search.splits) if search else 0,
+            objective=found.objective,
+            lower_bound=lower_bound,
+            gap=found.objective - lower_bound,
+            n_rules=len(used),
+            max_rules=self.max_rules,
+            models=cells.describe(),
+            features_not_needed=tuple(
+                int(j) if names is None else str(names[j]) for j in np.flatnonzero(unused)
+            ),
+        )
+        gap, objective = self.certificate_.gap, found.objective
+        if found.status in ("stalled", "max_iter") and gap > _WORTH_A_WARNING * objective:
+            warnings.warn(
+                f"the fit ended ({found.status}) with a gap of {gap:.2g}, more than a percent "
+                f"of the objective {objective:.2g}; the certificate takes that into account. A "
+                "larger alpha would help.",
+                ConvergenceWarning,
+                stacklevel=5,
+            )
+
+    @property
+    def feature_importances_(self) -> Vector:
+        """Share of each feature in the sum of the lengths of all class vectors."""
+        check_is_fitted(self)
+        feature = np.array([rule.feature for rule in self.rules_], dtype=np.intp)
+        shares = np.bincount(feature, lengths(self.coef_), self.n_features_in_)
+        return shares / max(float(shares.sum()), 1e-300)
+
+    def get_metadata_routing(self) -> Any:
+        """What `fit` passes on to the splitter.
+
+        Returns
+        -------
+        MetadataRouter
+        """
+        splitter = self.cv if hasattr(self.cv, "split") else None
+        router = MetadataRouter(owner=self).add_self_request(self)
+        mapping = MethodMapping().add(caller="fit", callee="split")
+        return router.add(splitter=splitter, method_mapping=mapping) if splitter else router
+
+    def _ensemble(self) -> RuleModel:
+        """The fitted model; that of the fit itself, if it is, has its tables at hand."""
+        check_is_fitted(self)
+        model: RuleModel | None = vars(self).get("_model")
+        if model is None or model.coef is not self.coef_:
+            model = RuleModel(self.rules_, self.intercept_, self.coef_)
+        return model
+
+    def _paper_margins(self, X: Vector, y: NDArray[np.intp]) -> Vector:
+        z = Pairwise(len(self.classes_)).apply(self._ensemble().scores(X), y)
+        return z / max(self.theta_, 1e-300)
+
+
+class RuleModel:
+    """``F(x) = b + sum_t h_t(x) v_t``, by one table a feature."""
+
+    def __init__(self, rules: list[Rule], b: Vector, coef: Vector) -> None:
+        self.coef = coef
+        self._tables: StumpTables = compile_rules(rules, b, coef)
+
+    def scores(self, X: Vector, n_threads: int = 1) -> Vector:
+        """Of every class."""
+        return self._tables.outputs(X, n_threads)
+
+    def best(self, X: Vector, n_threads: int = 1) -> NDArray[np.int64]:
+        """The class of the largest score, the first on a tie."""
+        return self._tables.best(X, n_threads)

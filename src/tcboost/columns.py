@@ -1,8 +1,8 @@
 """Step (2) of Algorithm 3: which column of the problem to add next.
 
-Five kinds of column: one hypothesis for each bit of a fixed code (the MOs), one that needs no
-code, or one hypothesis with a code column drawn at random (the ECCs), with the code that suits
-it best, or with a class vector that stays free.
+Four kinds of column: one hypothesis for each bit of a fixed code (the MOs), one that needs no
+code, or one hypothesis with a code column drawn at random (the ECCs), or with the code that
+suits it best.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .coding import draw_code
-from .correctors.base import lengths
 from .oracles import Column, Oracle, Prices
 from .oracles.stump import CONSTANT
 
@@ -24,20 +23,18 @@ Vector = NDArray[np.float64]
 # oracle is not exact and every draw costs a fit, before the run ends).
 _MAX_DRAWS, _MAX_FITS = 256, 16
 
-INTERCEPT = Column((CONSTANT,))
-
 
 class Priced(NamedTuple):
     """The outcome of pricing, in units of the integer dual weights.
 
     The first of `columns` has the edge `edge`; there is none if no edge is above the floor.
-    `bounds` are the edges of the whole class of columns, or the largest of them, infinite if
-    the oracle is not exact.
+    `bound` is the largest edge of the whole class of columns, infinite if the oracle is not
+    exact.
     """
 
     columns: tuple[Column, ...]
     edge: float
-    bounds: Vector
+    bound: float
 
 
 class Wanted(NamedTuple):
@@ -46,18 +43,14 @@ class Wanted(NamedTuple):
     Their edges must be above `floor`. An edge that is better by no more than `slack` is no
     better: the constant hypothesis is taken instead, if it has a code of its own. Rows that
     weigh next to nothing would otherwise choose a feature, and so decide for all new rows like
-    them. Columns with free class vectors, or with a hypothesis for every bit, are wanted up to
-    a `limit`; the former for hypotheses that are not among the `taken` columns, one a feature,
-    or one for each part of it that the stumps taken leave before, `between` and after them. An
-    `intercept` comes before all others.
+    them. Columns with a hypothesis for every bit are wanted up to a `limit`. `taken` are those
+    that there are.
     """
 
     floor: float
     slack: float = 0.0
     taken: Sequence[Column] = ()
     limit: int = 1
-    intercept: bool = False
-    between: bool = False
 
 
 class Chooser(Protocol):
@@ -68,14 +61,14 @@ class Chooser(Protocol):
     def choose(self, prices: Prices, wanted: Wanted) -> Priced:
         """The columns to add."""
 
-    # A change of V changes a measure by no more than so many times its sum of |V|.
-    slope: float
-
     def measure(self, A: Vector) -> Vector:
-        """What a hypothesis with ``A = V^T h`` must be the largest in to be used."""
+        """What a hypothesis with ``A = V^T h`` must be the largest in to be used.
+
+        A change of V changes it by no more than the sum of ``|V|``.
+        """
 
     def edges(self, prices: Prices, columns: list[Column]) -> NDArray[Any]:
-        """Edges of earlier columns: numbers, or class vectors whose lengths they are."""
+        """Edges of earlier columns."""
 
 
 class _Coded:
@@ -84,8 +77,6 @@ class _Coded:
     A weak learner that is fitted, not searched, or a code that is drawn may miss what was found
     at other dual weights: then the `known` columns of another run are candidates, too.
     """
-
-    slope = 1.0
 
     def __init__(self) -> None:
         self.known: list[Column] = []
@@ -127,7 +118,7 @@ class FixedCode(_Coded):
         priced = [(float(sum(edges)), hypotheses) for hypotheses, edges in tuples]
         columns = tuple(Column(hs) for edge, hs in priced if edge > wanted.floor)
         edge = priced[0][0]
-        return Priced(columns, edge, np.array([edge if self._exact else np.inf]))
+        return Priced(columns, edge, edge if self._exact else np.inf)
 
     def measure(self, A: Vector) -> Vector:
         """A column of the optimum has the best hypothesis of every bit."""
@@ -160,14 +151,13 @@ class LearnedCode(_Coded):
     def choose(self, prices: Prices, wanted: Wanted) -> Priced:
         """The best hypothesis and code."""
         h, code, edge = prices.learned()
-        bounds = np.array([edge])
         if wanted.slack > 0:  # else the constant is the first on a tie
             a = prices.constant
             constant = float(np.abs(a).sum())
             if constant > wanted.floor and edge - constant <= wanted.slack:
                 signs = np.where(a >= 0, 1, -1).astype(np.int8)
-                return Priced((Column((CONSTANT,), signs),), constant, bounds)
-        return Priced((Column((h,), code),) if edge > wanted.floor else (), edge, bounds)
+                return Priced((Column((CONSTANT,), signs),), constant, edge)
+        return Priced((Column((h,), code),) if edge > wanted.floor else (), edge, edge)
 
 
 class RandomCode(_Coded):
@@ -198,20 +188,19 @@ class RandomCode(_Coded):
             edges = self.edges(prices, self.known)
             j = int(edges.argmax())
             if edges[j] > max(priced.edge, wanted.floor):
-                return Priced((self.known[j],), float(edges[j]), priced.bounds)
+                return Priced((self.known[j],), float(edges[j]), priced.bound)
         return priced
 
     def _drawn(self, prices: Prices, wanted: Wanted) -> Priced:
         bound = self._bound(prices)
-        bounds = np.array([bound])
         if self._learned and bound <= wanted.floor:  # no code at all is above it
-            return Priced((), bound, bounds)
+            return Priced((), bound, bound)
         for _ in range(_MAX_DRAWS if self._learned else _MAX_FITS):
             code = self._draw()
             ((h, edge),) = prices.best(code[:, None])
             if edge > wanted.floor:
-                return Priced((Column((h,), code),), edge, bounds)
-        return self._best(prices, wanted) if self._learned else Priced((), edge, bounds)
+                return Priced((Column((h,), code),), edge, bound)
+        return self._best(prices, wanted) if self._learned else Priced((), edge, bound)
 
     def _draw(self) -> NDArray[np.int8]:
         if self._codes is None:
@@ -233,47 +222,10 @@ class RandomCode(_Coded):
             return self._learned.choose(prices, Wanted(wanted.floor))
         found = zip(prices.best(self._codes), self._codes.T, strict=True)
         (h, edge), code = max(found, key=lambda one: one[0][1])
-        return Priced((Column((h,), code),), edge, np.array([edge]))
+        return Priced((Column((h,), code),), edge, edge)
 
     def measure(self, A: Vector) -> Vector:
         """The edge with the best code that may be drawn."""
         if self._codes is None:
             return super().measure(A)
         return np.abs(A @ self._codes).max(axis=1, keepdims=True)
-
-
-class VectorCode:
-    """One hypothesis with a class vector that stays free; needs an exact oracle."""
-
-    def __init__(self, oracle: Oracle) -> None:
-        if not oracle.exact:
-            raise ValueError("coding='vector' needs weak_learner='stump'")
-        self.hypothesis_class = f"{oracle.hypothesis_class} with class vectors"
-
-    slope = 0.5**0.5  # rows of V sum to zero, and so the length is at most that part of |V|
-
-    def measure(self, A: Vector) -> Vector:
-        """The length."""
-        return lengths(A)[:, None]
-
-    def choose(self, prices: Prices, wanted: Wanted) -> Priced:
-        """The hypotheses whose class vectors would have the longest gradients.
-
-        Beyond the first only those that are at least half as far above the floor; or a quarter
-        and one between two that are taken, which halves the rounds (pendigits, theta 122) with
-        no more columns in the end. All that are longer than their neighbours were too many.
-        """
-        lengths, found = prices.vector(wanted.taken, wanted.limit, wanted.between)
-        constant, edge = float(lengths[0]), found[0][0]
-        as_good = constant > wanted.floor and edge - constant <= wanted.slack
-        new = as_good and all(c.hypotheses[0] != CONSTANT for c in wanted.taken)
-        if new or (wanted.intercept and not wanted.taken):
-            return Priced((INTERCEPT,), constant, lengths)
-        far = 0.25 if wanted.between else 0.5
-        level = wanted.floor + far * max(0.0, edge - wanted.floor)
-        chosen = (j for e, j in found if e > wanted.floor and e >= level)
-        return Priced(tuple(Column((prices.hypothesis(j),)) for j in chosen), edge, lengths)
-
-    def edges(self, prices: Prices, columns: list[Column]) -> Vector:
-        """Gradients by the class vectors."""
-        return prices.vectors(columns)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Callable
 from copy import copy
-from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -22,7 +20,6 @@ from sklearn.utils._param_validation import (
     StrOptions,
     validate_parameter_constraints,
 )
-from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 
 from ._blas import one_blas_thread
@@ -30,30 +27,14 @@ from ._callbacks import CallbackSupportMixin, reported
 from .boosting import HeldOut, Run, Task
 from .certificate import Certificate
 from .coding import coding_matrix, runs
-from .columns import Chooser, FixedCode, LearnedCode, RandomCode, VectorCode
-from .correctors import (
-    BallCorrective,
-    Budget,
-    Corrector,
-    LinearProgram,
-    TotallyCorrective,
-)
-from .losses import LOSSES, SCORED, SmoothLoss
+from .columns import Chooser, FixedCode, LearnedCode, RandomCode
+from .correctors import Corrector, LinearProgram, TotallyCorrective
+from .losses import LOSSES, SmoothLoss
 from .oracles import make_oracle
 from .prediction import FittedClassifier, is_plain
-from .rows.blocks import LocalRows, exact_sum
-from .theta import (
-    PAPER_SEARCH,
-    STYLES,
-    Choice,
-    Search,
-    Style,
-    approach,
-    choose_level,
-    choose_theta,
-    stagewise,
-)
-from .validation import plain, read_table, read_weights
+from .rows.blocks import LocalRows
+from .theta import PAPER_SEARCH, Choice, Search, choose_theta, stagewise
+from .validation import encoded, plain, read_table, read_weights
 
 Vector = NDArray[np.float64]
 
@@ -68,16 +49,6 @@ def _labels(y: Any) -> bool:
     return plain and 2 * len(np.unique(y)) <= len(y)
 
 
-def _encoded(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
-    """The classes, and the place of each label among them."""
-    if y.dtype.kind in "iu" and int(y.max()) - int(low := y.min()) < len(y):
-        # Half the time of sorting, on covertype. What wraps around does so twice.
-        places = (y.astype(np.uint64) - low.astype(np.uint64)).astype(np.intp)
-        there = np.bincount(places) > 0
-        return np.flatnonzero(there).astype(y.dtype) + low, (np.cumsum(there) - 1)[places]
-    return np.unique(y, return_inverse=True)
-
-
 class WarmStart(NamedTuple):
     """What a later fit goes on from: a run, hashes of its problem, what was chosen for it."""
 
@@ -88,16 +59,14 @@ class WarmStart(NamedTuple):
 
 
 class BoostingClassifier(CallbackSupportMixin, FittedClassifier):
-    """The base of `TCBoostClassifier` and of those in `named`, `relatives` and `thinning`.
+    """The base of the estimators in `named`, `relatives` and `thinning`.
 
     A subclass says which margin it has (`_pairwise`); it has `theta` and `tol` among its
     parameters unless it is `_stage_wise`.
     """
 
-    ridge: float | str = 0.0
     coefficient: str = "error"
     variant: str = "samme"
-    class_weight: Any = None
     theta: float | str
     tol: float
     round_tol: float = 0.0
@@ -189,39 +158,21 @@ class BoostingClassifier(CallbackSupportMixin, FittedClassifier):
             check_classification_targets(y)
         X = np.require(X, requirements="A")  # fields of a record may lie anywhere
         self._check_values(X)
-        raw = weight = read_weights(sample_weight, X)
+        weight = read_weights(sample_weight, X)
         # A power of two changes no digit, so that integer weights stay exact.
         weight = np.ldexp(weight, -np.frexp(np.abs(weight).max())[1])
-        if isinstance(self.class_weight, dict):
-            weight *= compute_sample_weight(self.class_weight, y)
-            if not np.isfinite(weight).all():
-                given = {plain(c): plain(w) for c, w in self.class_weight.items()}
-                raise ValueError(f"class_weight must be finite numbers: {given}")
         if (weight < 0).any():
-            raise ValueError("sample_weight and class_weight must not be negative")
+            raise ValueError("sample_weight must not be negative")
         kept = weight > 1e-300  # less would underflow, and weighs nothing
-        if not kept.any():
-            raise ValueError("sample_weight and class_weight leave no row of positive weight")
-        self.classes_, labels = _encoded(y[kept])
+        self.classes_, labels = encoded(y[kept])
         if len(self.classes_) < 2:
             raise ValueError(
                 f"y holds one class only ({plain(self.classes_[0])!r}) among the rows of "
                 "positive weight; a classifier needs at least two"
             )
-        weight = weight[kept]
-        if self.class_weight == "balanced":  # a weight of 2 is two rows, here too
-            order = np.lexsort(
-                (weight, labels)
-            )  # sums of a class do not depend on that of rows
-            starts = np.searchsorted(labels[order], np.arange(len(self.classes_)))
-            weight /= np.add.reduceat(weight[order], starts)[labels]
-        raw = raw[kept]  # the weights of classes make no more and no fewer rows
-        counts = raw.max() <= 2**53 and (raw == np.rint(raw)).all()
-        even = raw / raw.max()
-        size = exact_sum(raw) if counts else math.fsum(even) ** 2 / math.fsum(even * even)
         X = X if kept.all() else X[kept]
         with one_blas_thread():
-            return LocalRows(X, labels, weight, self.max_bins, self.n_jobs, size)
+            return LocalRows(X, labels, weight[kept], self.max_bins, self.n_jobs)
 
     def _go_on(
         self, rows: LocalRows, last: WarmStart | None, watch: Callable[[Run], bool]
@@ -269,9 +220,6 @@ class BoostingClassifier(CallbackSupportMixin, FittedClassifier):
             held_out = HeldOut(others, self.n_iter_no_change)
         per_margin = LOSSES[self.loss].log_odds or np.nan  # there are none then
         self.probability_scale_ = per_margin * self._margin(len(self.classes_)).per_score
-        given = not isinstance(self.ridge, str) and self.ridge > 0
-        if given and self.coding != "vector":
-            raise ValueError(f"ridge={self.ridge} needs coding='vector', not {self.coding!r}")
         oc = self.coefficient == "pseudo-loss"
         if oc and not (self._grown and self.loss == "exponential"):
             raise ValueError(
@@ -286,20 +234,10 @@ class BoostingClassifier(CallbackSupportMixin, FittedClassifier):
         if theta in ("stagewise", "growing"):
             columns, sums = stagewise(self._task(rows, seed), self.max_iter)
             theta = sums[-1]
-        elif theta == "auto" and self.loss == "multinomial":
-            choice = self.theta_choice_ = self._choose_level(rows, seed)
-            self.probability_scale_ = choice.scale
-            style = choice.styles[choice.best]
-            rows = rows.coarser(style.max_bins)
-            first = self._priced(style, choice.first, rows.size)
-            run = self._start(rows, seed, first, self.tol, self.verbose, held_out)
-            return approach(run, choice, partial(self._priced, style), self.max_iter)
-        elif isinstance(theta, str):
-            search = PAPER_SEARCH if theta == "cv" else Search()
-            choice = self.theta_choice_ = self._choose_theta(rows, seed, search)
+        elif theta == "cv":
+            choice = self.theta_choice_ = self._choose_theta(rows, seed, PAPER_SEARCH)
             theta, self.probability_scale_ = choice.theta, choice.scale
-        budget = self._budget(float(theta))
-        run = self._start(rows, seed, budget, self.tol, self.verbose, held_out)
+        run = self._start(rows, seed, float(theta), self.tol, self.verbose, held_out)
         if self.theta == "growing":
             run.budgets = sums
             if isinstance(run.task.chooser, FixedCode | RandomCode):
@@ -310,21 +248,11 @@ class BoostingClassifier(CallbackSupportMixin, FittedClassifier):
         tol = max(self.tol, _PATH_TOL)
 
         def start(part: LocalRows, theta: float) -> Run:
-            return self._start(part, seed, self._budget(theta), tol)
+            return self._start(part, seed, theta, tol)
 
         n_classes = len(self.classes_)
         rule = start, self.max_iter, search, self.verbose
         return choose_theta(rows, n_classes, *rule, n_threads=self._at_once(rows))
-
-    def _choose_level(self, rows: LocalRows, seed: int) -> Choice:
-        def start(part: LocalRows, style: Style) -> Run:
-            return self._start(part, seed, self._priced(style, 1.0, part.size), self.tol)
-
-        free = self.coding == "vector" and isinstance(self.ridge, str)
-        styles = STYLES if free else STYLES[:1]
-        n_classes = len(self.classes_)
-        rule = start, self._priced, self.max_iter, styles, self.verbose
-        return choose_level(rows, n_classes, *rule, n_threads=self._at_once(rows))
 
     def _at_once(self, rows: LocalRows) -> int:
         """Folds may have a thread each where kernels do the work, not HiGHS or others' code.
@@ -334,22 +262,11 @@ class BoostingClassifier(CallbackSupportMixin, FittedClassifier):
         kernels = self.weak_learner in ("stump", "product") and self.loss != "hinge"
         return rows.n_threads if kernels else 1
 
-    def _budget(self, theta: float) -> Budget:
-        """Without a ridge unless one is asked for."""
-        return Budget(theta, ridge=0.0 if isinstance(self.ridge, str) else float(self.ridge))
-
-    def _priced(self, style: Style, level: float, n_rows: float) -> Budget:
-        """With its ridge, another one, or none for coefficients that are no vectors."""
-        budget = style.budget(level, n_rows)
-        if self.coding != "vector":
-            return budget._replace(ridge=0.0, intercept=0.0)
-        return budget if isinstance(self.ridge, str) else budget._replace(ridge=self.ridge)
-
     def _start(
         self,
         rows: LocalRows,
         seed: int,
-        budget: Budget,
+        theta: float,
         tol: float,
         verbose: int = 0,
         held_out: HeldOut | None = None,
@@ -358,38 +275,27 @@ class BoostingClassifier(CallbackSupportMixin, FittedClassifier):
         task = self._task(rows, seed)
         margin, y, weight = task.margin, rows.y, rows.weight
         corrector: Corrector
-        vector = isinstance(self.coding, str) and self.coding == "vector"
-        if vector or self.loss == "multinomial":
-            if self.loss not in SCORED:
-                raise ValueError(f"loss={self.loss!r} needs coding='learned' or 'random'")
-            loss = SCORED[self.loss]
-            corrector = BallCorrective(
-                *(margin, y, weight, loss, not vector, budget, tol, rows.n_threads),
-                task.oracle,
-            )
-        elif isinstance(task.loss, SmoothLoss):
+        if isinstance(task.loss, SmoothLoss):
             corrector = TotallyCorrective(
-                *(margin, y, weight, budget.theta, tol, task.loss, rows.n_threads),
+                *(margin, y, weight, theta, tol, task.loss, rows.n_threads),
                 round_tol=self.round_tol if task.oracle.exact else 0.0,  # else no gap is known
                 # Not where it is open when the run will end.
                 paced=isinstance(task.chooser, FixedCode) and held_out is None,
             )
         else:
-            corrector = LinearProgram(margin, y, weight, budget.theta, tol)
+            corrector = LinearProgram(margin, y, weight, theta, tol)
         return Run(task, corrector, verbose, held_out)
 
     def _task(self, rows: LocalRows, seed: int) -> Task:
         """The same seed gives the same code draws, for the stage-wise run behind theta too."""
         n_classes = len(self.classes_)
-        searched = self._grown and self.coding in ("learned", "vector")
+        searched = self._grown and self.coding == "learned"
         random = not searched or not isinstance(self.weak_learner, str)
         rng: Any = np.random.RandomState(seed) if random else None  # it takes 0.2 ms
         oracle = make_oracle(self.weak_learner, rows, rng)
         chooser: Chooser
         if not self._grown:
             chooser = FixedCode(oracle)
-        elif self.coding == "vector":
-            chooser = VectorCode(oracle)
         elif self.coding == "learned":
             chooser = LearnedCode(oracle)
         else:
@@ -405,8 +311,6 @@ class BoostingClassifier(CallbackSupportMixin, FittedClassifier):
         self.history_ = run.history.arrays()
         if not self._grown:
             self.coding_matrix_ = coding_matrix(self.coding, len(self.classes_))
-        elif model.w.ndim == 2:
-            self.coding_matrix_ = model.w.T
         elif self.coding is not None:
             codes = np.array([c.code for c in model.columns], dtype=np.int8)
             self.coding_matrix_ = codes.reshape(-1, len(self.classes_)).T

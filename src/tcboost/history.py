@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .certificate import Certificate
-from .correctors import lengths
 
 Vector = NDArray[np.float64]
 
@@ -17,21 +16,20 @@ class Round(NamedTuple):
     """The state after a round, under the dual weights that follow from it."""
 
     w: Vector  # coefficients
-    inner_products: Vector  # the edges of their columns, or the lengths of these
+    inner_products: Vector  # the edges of their columns
     certificate: Certificate
     train_error: float
     least: float  # of all margins
 
     def figures(self) -> dict[str, float]:
         """What the paper plots."""
-        used = lengths(self.w)
         return {
             "loss": self.certificate.primal,
             "train_error": self.train_error,
-            "min_margin": self.least / max(float(used.sum()), 1e-300),
+            "min_margin": self.least / max(float(self.w.sum()), 1e-300),
             "r": max(0.0, float(self.inner_products.max())),
             "gap": self.certificate.gap,
-            "n_active": int(np.count_nonzero(used)),
+            "n_active": int(np.count_nonzero(self.w)),
         }
 
 
@@ -56,7 +54,7 @@ class History:
         self, w: Vector, g: Vector, certificate: Certificate, train_error: float, least: float
     ) -> None:
         """Take down the state after a round: coefficients w, the edges g of their columns."""
-        self.rounds.append(Round(w.copy(), lengths(g), certificate, train_error, least))
+        self.rounds.append(Round(w.copy(), g, certificate, train_error, least))
         t = len(self)
         if self.verbose > 1 or (self.verbose == 1 and (t <= 3 or t % 10 == 0)):
             now = self.rounds[-1].figures()

@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, softmax
+from scipy.special import expit
 
 from ._core import dual_integers
 from .margins import Margin
@@ -38,18 +38,17 @@ class DualWeights(NamedTuple):
     least: float | None = None  # of the margins, where it was met on the way
 
 
-# Makes integers of the weights at margins z with row weights, of the cross-entropy or of the
-# exponential loss: u, and what `dual_integers` tells of them.
-Weigh = Callable[[Vector, Vector, bool], tuple[Integers | None, tuple[float, int, int, float]]]
+# Makes integers of the exponential loss's weights at margins z with row weights: u, and what
+# `dual_integers` tells of them.
+Weigh = Callable[[Vector, Vector], tuple[Integers | None, tuple[float, int, int, float]]]
 
 
 def weigh(
-    z: Vector, weight: Vector, cross_entropy: bool, n_threads: int = 1
+    z: Vector, weight: Vector, n_threads: int = 1
 ) -> tuple[Integers | None, tuple[float, int, int, float]]:
     """The weights as they are."""
     u = np.empty(z.shape, dtype=np.int64)
-    z = np.ascontiguousarray(z)
-    return u, dual_integers(z, weight, cross_entropy, u, n_threads)
+    return u, dual_integers(np.ascontiguousarray(z), weight, u, n_threads)
 
 
 class Expansion(NamedTuple):
@@ -58,13 +57,6 @@ class Expansion(NamedTuple):
     loss: float
     u: Vector
     h: Vector
-
-
-class Hessian(NamedTuple):
-    """A second derivative by class scores: its diagonal, and its product with a matrix."""
-
-    diagonal: Vector
-    times: Callable[[Vector], Vector]
 
 
 class Loss(Protocol):
@@ -87,7 +79,7 @@ class Loss(Protocol):
     def dual_weights(self, z: Vector, weight: Vector, weigh: Weigh = weigh) -> DualWeights:
         """Value and minus the gradient; `weight` sums to one over the rows.
 
-        Losses that it knows may leave the integers to `weigh`.
+        The exponential loss leaves the integers to `weigh`.
         """
 
 
@@ -104,17 +96,6 @@ class SmoothLoss(Loss, Protocol):
         """The loss of margins z that weigh s, both flat, as a function of z."""
 
 
-@runtime_checkable
-class ScoreLoss(Loss, Protocol):
-    """Contract of a loss of class scores, for coefficients that are class vectors."""
-
-    def on_scores(self, F: Vector, y: NDArray[np.intp], weight: Vector) -> tuple[float, Vector]:
-        """For pairwise margins of the class scores F: value and minus the gradient by F."""
-
-    def hessian(self, F: Vector, y: NDArray[np.intp], weight: Vector) -> Hessian:
-        """The second derivative by F."""
-
-
 class Exponential:
     """``log mean exp(-z)``: the logarithm of the losses (3) and (18) of the paper.
 
@@ -129,7 +110,7 @@ class Exponential:
 
     def dual_weights(self, z: Vector, weight: Vector, weigh: Weigh = weigh) -> DualWeights:
         """Weights proportional to ``weight exp(-z)``, summing to one."""
-        u, (top, bits, total, least) = weigh(z, weight, False)
+        u, (top, bits, total, least) = weigh(z, weight)
         # Here the integers sum to the scale.
         return DualWeights(u, total, top + math.log(math.ldexp(total, -bits)), least=least)
 
@@ -148,66 +129,6 @@ class Exponential:
             return Expansion(float(top + np.log(total)), u, u)
 
         return expand
-
-    def on_scores(self, F: Vector, y: NDArray[np.intp], weight: Vector) -> tuple[float, Vector]:
-        """Value and minus the gradient by F."""
-        rows = np.arange(len(y))
-        x = F - F[rows, y][:, None] + np.log(weight / (F.shape[1] - 1))[:, None]
-        x[rows, y] = -np.inf
-        top = float(x.max())
-        e = np.exp(x - top)
-        total = float(e.sum())
-        V = e * (-1.0 / total)
-        V[rows, y] = -V.sum(axis=1)
-        return top + math.log(total), V
-
-    def hessian(self, F: Vector, y: NDArray[np.intp], weight: Vector) -> Hessian:
-        """Of ``log sum exp``: that of the sum less the square of the gradient."""
-        rows, V = np.arange(len(y)), self.on_scores(F, y, weight)[1]
-
-        def times(B: Vector) -> Vector:
-            out = V * (B[rows, y][:, None] - B)
-            out[rows, y] = 0.0
-            out[rows, y] = -out.sum(axis=1)
-            return out - float((V * B).sum()) * V
-
-        return Hessian(np.abs(V), times)
-
-
-class Multinomial:
-    """Cross-entropy, ``mean log(1 + sum_k exp(-z_k))`` of pairwise margins z."""
-
-    name, infimum, log_odds = "cross-entropy", 0.0, 1.0
-
-    def spread(self, margin: Margin) -> float:
-        """Pinsker in every row, whose part of V is its weight times ``onehot(y) - p``."""
-        return 1.0
-
-    def dual_weights(self, z: Vector, weight: Vector, weigh: Weigh = weigh) -> DualWeights:
-        """Weights ``weight p_c`` of the wrong classes c."""
-        # The weights of a row must not sum to more than the row's own: they are rounded down.
-        u, (loss, bits, _, least) = weigh(z, weight, True)
-        return DualWeights(u, 1 << bits, loss, None, least)
-
-    def on_scores(self, F: Vector, y: NDArray[np.intp], weight: Vector) -> tuple[float, Vector]:
-        """Value and minus the gradient by F, ``weight (onehot(y) - p)``."""
-        rows = np.arange(len(y))
-        top = F.max(axis=1)
-        e = np.exp(F - top[:, None])
-        total = e.sum(axis=1)
-        V = e * (-weight / total)[:, None]
-        V[rows, y] += weight
-        return float(weight @ (top + np.log(total) - F[rows, y])), V
-
-    def hessian(self, F: Vector, y: NDArray[np.intp], weight: Vector) -> Hessian:
-        """``weight (diag(p) - p p^T)`` in every row."""
-        p = softmax(F, axis=1)
-        scaled = weight[:, None] * p
-
-        def times(B: Vector) -> Vector:
-            return scaled * (B - (p * B).sum(axis=1, keepdims=True))
-
-        return Hessian(scaled * (1.0 - p), times)
 
 
 class Elementwise:
@@ -295,15 +216,12 @@ class Hinge:
 
 LOSSES: dict[str, Loss] = {
     "exponential": Exponential(),
-    "multinomial": Multinomial(),
     "logistic": Logistic(),
     "squared_hinge": SquaredHinge(),
     "hinge": Hinge(),
 }
 # Those for any margins, which the smooth master solves.
 SMOOTH = {name: loss for name, loss in LOSSES.items() if isinstance(loss, SmoothLoss)}
-# Those of class scores. To ask takes 0.02 ms, so it is done once.
-SCORED = {name: loss for name, loss in LOSSES.items() if isinstance(loss, ScoreLoss)}
 
 
 def _rounded_down(p: Vector, loss: float) -> DualWeights:

@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 
 from ._blas import one_blas_thread
 from .boosting import Run
-from .correctors import lengths
+from .classifier import TCBoostClassifier
 from .estimator import BoostingClassifier
 from .rows.blocks import LocalRows
 from .theta import Choice, Search, content_folds, solve_at, walk
@@ -65,8 +65,9 @@ def theta_path(
     Parameters
     ----------
     estimator : estimator
-        `TCBoostClassifier`, `MultiBoostMO` or `MultiBoostECC`; its `theta` is not used. Or a
-        fitted ensemble to `thin`; only rows that it was not fitted to validate its trees, too.
+        `MultiBoostMO`, `MultiBoostECC`, `MultiBoostHinge` or `MultiBoostSAMME`; its `theta` is
+        not used. Or a fitted ensemble to `thin`; only rows that it was not fitted to validate
+        its trees, too.
     X : array-like of shape (n_samples, n_features)
     y : array-like of shape (n_samples,)
     thetas : array-like, optional
@@ -80,12 +81,17 @@ def theta_path(
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from tcboost import TCBoostClassifier, theta_path
+    >>> from tcboost import MultiBoostECC, theta_path
     >>> X, y = load_iris(return_X_y=True)
-    >>> path = theta_path(TCBoostClassifier(), X, y, thetas=[1, 4])
+    >>> path = theta_path(MultiBoostECC(random_state=0), X, y, thetas=[1, 4])
     >>> bool(path.loss[1] < path.loss[0])
     True
     """
+    if isinstance(estimator, TCBoostClassifier):
+        raise TypeError(
+            "theta_path takes estimators with a budget theta; TCBoostClassifier has alpha, and "
+            "what it tried is in its cv_results_"
+        )
     if isinstance(estimator, BoostingClassifier) and estimator._stage_wise:
         raise ValueError(f"estimator must be a totally corrective one, got {estimator!r}")
     search = Search() if thetas is None else Search(_budgets(thetas), stop_early=False)
@@ -106,7 +112,7 @@ def theta_path(
         np.array([c.primal for c in certificates]),
         np.array([c.gap for c in certificates]),
         np.array([rows.weight @ (e._ensemble().best(rows.X) != rows.y) for e in estimators]),
-        np.array([np.count_nonzero(lengths(e.estimator_weights_)) for e in estimators]),
+        np.array([np.count_nonzero(e.estimator_weights_) for e in estimators]),
         choice.validation_loss,
         choice.validation_error,
         choice.best,
@@ -142,7 +148,7 @@ def _fit_path(base: Any, rows: LocalRows, seed: int, choice: Choice) -> list[Any
     estimators: list[Any] = []
 
     def start(rows: LocalRows, theta: float) -> Run:
-        return base._start(rows, seed, base._budget(theta), base.tol)
+        return base._start(rows, seed, theta, base.tol)
 
     run = start(rows, float(choice.thetas[0]))
     for theta, scale in zip(choice.thetas, choice.scales, strict=True):

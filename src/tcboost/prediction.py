@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,7 +17,6 @@ from sklearn.utils.validation import (
 )
 
 from .coding import coding_matrix
-from .correctors import lengths
 from .losses import LOSSES
 from .margins import Codeword, Margin, Pairwise, PairwiseCode
 from .model.ensemble import Ensemble
@@ -35,33 +34,30 @@ def is_plain(X: Any) -> bool:
 
 def _has_probabilities(estimator: Any) -> bool:
     """Whether the loss tells probabilities; hinges only tell on which side a row is."""
-    if LOSSES[estimator.loss].log_odds is None:
-        raise AttributeError(f"loss={estimator.loss!r} does not tell probabilities")
+    loss = getattr(estimator, "loss", None)  # without a choice of one it is cross-entropy
+    if loss is not None and LOSSES[loss].log_odds is None:
+        raise AttributeError(f"loss={loss!r} does not tell probabilities")
     return True
 
 
-class FittedClassifier(ClassifierMixin, BaseEstimator):
-    """The half of an estimator that comes after `fit`.
+class Scores(Protocol):
+    """A fitted model, for new rows."""
 
-    A subclass says which margin it has (`_pairwise`), and whether it is `_stage_wise`.
-    """
+    def scores(self, X: Vector, n_threads: int = 1) -> Vector:
+        """Of every class."""
 
-    _pairwise: ClassVar[bool] = True
-    _stage_wise: ClassVar[bool] = False
+    def best(self, X: Vector, n_threads: int = 1) -> NDArray[np.int64]:
+        """The class of the largest score, the first on a tie."""
 
-    loss: str = "exponential"
-    coding: Any
-    weak_learner: Any
+
+class ScoringClassifier(ClassifierMixin, BaseEstimator):
+    """What an estimator says of new rows, from the scores of its model (`_ensemble`)."""
+
     n_jobs: int | None
 
     classes_: NDArray[Any]
-    estimators_: list[Column]
-    estimator_weights_: Vector
-    coding_matrix_: NDArray[Any]
     probability_scale_: float
-    n_iter_: int
     n_features_in_: int
-    history_: dict[str, Any]
 
     def decision_function(self, X: ArrayLike) -> Vector:
         """Class scores, the largest of which is the prediction.
@@ -99,7 +95,7 @@ class FittedClassifier(ClassifierMixin, BaseEstimator):
 
         They are the softmax of `probability_scale_` times the scores: what the scores say at
         the population minimiser of the loss, or a scale fitted out of fold, with a `theta` of
-        "auto" or "cv".
+        "cv".
 
         Cross-entropy, and logistic loss of pairwise margins: the softmax of the scores.
         Pairwise exponential loss: that of twice the scores. Codewords: the log-odds of bit l
@@ -141,6 +137,107 @@ class FittedClassifier(ClassifierMixin, BaseEstimator):
         lost = np.flatnonzero(p.argmax(axis=1) != scores.argmax(axis=1))
         p[lost, scores[lost].argmax(axis=1)] = np.nextafter(p[lost].max(axis=1), np.inf)
         return p
+
+    def margins(self, X: ArrayLike, y: ArrayLike) -> Vector:
+        """Margins of labelled rows, as the paper plots them: for coefficients that sum to one.
+
+        The smallest of a row is its margin, equations (17) and (23).
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+            Classes, all of them seen in fit.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_margins)
+            One a bit of the code (the MOs), one a class but its own, in ascending order, or
+            a single one (SAMME).
+        """
+        features, y = self._features(X), column_or_1d(y)
+        check_consistent_length(features, y)
+        unseen = np.setdiff1d(y, self.classes_)
+        if len(unseen):
+            raise ValueError(f"y holds classes that were not seen in fit: {unseen.tolist()}")
+        return self._paper_margins(features, np.searchsorted(self.classes_, y))
+
+    def _features(self, X: Any) -> Vector:
+        """Validated features of new rows."""
+        if not self._as_in_fit(X):
+            check_is_fitted(self)
+            X = read_table(self, X, reset=False)
+        X = np.require(X, requirements="A")  # fields of a record may lie anywhere
+        self._check_values(X)
+        return X
+
+    def _as_in_fit(self, X: Any) -> bool:
+        """Whether there is nothing to convert or to compare, which takes 0.1 ms to find out."""
+        known = vars(self)
+        return (
+            is_plain(X)
+            and len(X) > 0
+            and X.shape[1] == known.get("n_features_in_")
+            and "feature_names_in_" not in known
+            and "classes_" in known
+        )
+
+    def _signed(self, scores: Vector) -> Vector:
+        """Two classes have one score."""
+        return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
+
+    def _ensemble(self) -> Scores:
+        raise NotImplementedError
+
+    def _paper_margins(self, X: Vector, y: NDArray[np.intp]) -> Vector:
+        """Of rows of these classes, by their numbers; for coefficients that sum to one."""
+        raise NotImplementedError
+
+    def _check_values(self, X: Vector) -> None:
+        """Infinity is never a value; NaN is one for some weak learners. Name the column."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            if np.isfinite(X.sum()):  # then all of them are
+                return
+        bad, what = np.isinf(X).any(axis=0), "infinity"
+        remedy = "give finite numbers, or NaN for what is missing"
+        if not bad.any() and not self._takes_missing():
+            bad, what = np.isnan(X).any(axis=0), "NaN"
+            remedy = (
+                "only the weak learners 'stump' and 'product' can take it; fill it in, with "
+                "sklearn.impute.SimpleImputer for one"
+            )
+        if bad.any():
+            names = getattr(self, "feature_names_in_", None)
+            where = column_name(int(np.flatnonzero(bad)[0]), names)
+            raise ValueError(f"Input X contains {what} in {where}: {remedy}")
+
+    def _takes_missing(self) -> bool:
+        return True
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self._takes_missing()
+        return tags
+
+
+class FittedClassifier(ScoringClassifier):
+    """The half of an estimator of the paper that comes after `fit`.
+
+    A subclass says which margin it has (`_pairwise`), and whether it is `_stage_wise`.
+    """
+
+    _pairwise: ClassVar[bool] = True
+    _stage_wise: ClassVar[bool] = False
+
+    loss: str = "exponential"
+    coding: Any
+    weak_learner: Any
+
+    estimators_: list[Column]
+    estimator_weights_: Vector
+    coding_matrix_: NDArray[Any]
+    n_iter_: int
+    history_: dict[str, Any]
 
     def staged_decision_function(self, X: ArrayLike) -> Iterator[Vector]:
         """Class scores of the model as it was after each round.
@@ -192,31 +289,10 @@ class FittedClassifier(ClassifierMixin, BaseEstimator):
         for scores in self.staged_decision_function(X):
             yield self._probabilities(scores, softmax)
 
-    def margins(self, X: ArrayLike, y: ArrayLike) -> Vector:
-        """Margins of labelled rows, as the paper plots them: for coefficients that sum to one.
-
-        The smallest of a row is its margin, equations (17) and (23).
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-            Classes, all of them seen in fit.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_margins)
-            One a bit of the code (the MOs), one a class but its own, in ascending order, or
-            a single one (SAMME).
-        """
-        features, y = self._features(X), column_or_1d(y)
-        check_consistent_length(features, y)
-        unseen = np.setdiff1d(y, self.classes_)
-        if len(unseen):
-            raise ValueError(f"y holds classes that were not seen in fit: {unseen.tolist()}")
+    def _paper_margins(self, X: Vector, y: NDArray[np.intp]) -> Vector:
         model = self._ensemble()
-        z = model.margin.apply(model.outputs(features), np.searchsorted(self.classes_, y))
-        return z / max(float(lengths(model.w).sum()), 1e-300)
+        z = model.margin.apply(model.outputs(X), y)
+        return z / max(float(model.w.sum()), 1e-300)
 
     @property
     def feature_importances_(self) -> Vector:
@@ -225,36 +301,11 @@ class FittedClassifier(ClassifierMixin, BaseEstimator):
         if not isinstance(self.weak_learner, str) or self.weak_learner != "stump":
             raise AttributeError("feature_importances_ needs weak_learner='stump'")
         importances = np.zeros(self.n_features_in_)
-        shares = lengths(self.estimator_weights_)
-        for column, share in zip(self.estimators_, shares, strict=True):
+        for column, share in zip(self.estimators_, self.estimator_weights_, strict=True):
             for h in column.hypotheses:
                 if isinstance(h, Stump) and h.threshold > -np.inf:  # not a constant
                     importances[h.feature] += share
         return importances / max(float(importances.sum()), 1e-300)
-
-    def _features(self, X: Any) -> Vector:
-        """Validated features of new rows."""
-        if not self._as_in_fit(X):
-            check_is_fitted(self)
-            X = read_table(self, X, reset=False)
-        X = np.require(X, requirements="A")  # fields of a record may lie anywhere
-        self._check_values(X)
-        return X
-
-    def _as_in_fit(self, X: Any) -> bool:
-        """Whether there is nothing to convert or to compare, which takes 0.1 ms to find out."""
-        known = vars(self)
-        return (
-            is_plain(X)
-            and len(X) > 0
-            and X.shape[1] == known.get("n_features_in_")
-            and "feature_names_in_" not in known
-            and "estimators_" in known
-        )
-
-    def _signed(self, scores: Vector) -> Vector:
-        """Two classes have one score."""
-        return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
 
     def _stages(self) -> list[Vector]:
         """Coefficients after each round; those of a stage-wise model are never revised."""
@@ -273,36 +324,13 @@ class FittedClassifier(ClassifierMixin, BaseEstimator):
             model = Ensemble(columns, w, margin)
         return model
 
-    def _check_values(self, X: Vector) -> None:
-        """Infinity is never a value; NaN is one for some weak learners. Name the column."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            if np.isfinite(X.sum()):  # then all of them are
-                return
-        bad, what = np.isinf(X).any(axis=0), "infinity"
-        remedy = "give finite numbers, or NaN for what is missing"
-        if not bad.any() and not self._takes_missing():
-            bad, what = np.isnan(X).any(axis=0), "NaN"
-            remedy = (
-                "only the weak learners 'stump' and 'product' can take it; fill it in, with "
-                "sklearn.impute.SimpleImputer for one"
-            )
-        if bad.any():
-            names = getattr(self, "feature_names_in_", None)
-            where = column_name(int(np.flatnonzero(bad)[0]), names)
-            raise ValueError(f"Input X contains {what} in {where}: {remedy}")
-
     def _takes_missing(self) -> bool:
         return isinstance(self.weak_learner, str) and self.weak_learner != "lda"
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = self._takes_missing()
-        return tags
 
     @property
     def _grown(self) -> bool:
         """Whether every column has a code of its own, or none; else M is fixed."""
-        names = ("random", "runs", "learned", "vector")
+        names = ("random", "runs", "learned")
         return self.coding is None or (isinstance(self.coding, str) and self.coding in names)
 
     def _margin(self, n_classes: int, M: NDArray[Any] | None = None) -> Margin:

@@ -58,6 +58,16 @@ def read_weights(sample_weight: Any, X: NDArray[np.float64]) -> NDArray[np.float
         raise ValueError("sample_weight must be an array of numbers, one a row") from error
 
 
+def encoded(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
+    """The classes, and the place of each label among them."""
+    if y.dtype.kind in "iu" and int(y.max()) - int(low := y.min()) < len(y):
+        # Half the time of sorting, on covertype. What wraps around does so twice.
+        places = (y.astype(np.uint64) - low.astype(np.uint64)).astype(np.intp)
+        there = np.bincount(places) > 0
+        return np.flatnonzero(there).astype(y.dtype) + low, (np.cumsum(there) - 1)[places]
+    return np.unique(y, return_inverse=True)
+
+
 def column_name(d: int, names: Any) -> str:
     """A column by its place, and by its name if there are names."""
     return f"column {d}" if names is None else f"column {d} ({plain(names[d])!r})"

@@ -1,7 +1,6 @@
 """How the coefficients change when a column is added: one of them, or all."""
 
-from .ball import BallCorrective
-from .base import SMALL, Budget, Corrector, lengths
+from .base import SMALL, Corrector
 from .linear_program import LinearProgram
 from .looked_up import LookedUp
 from .master import MasterSolution, solve_master
@@ -11,8 +10,6 @@ from .totally_corrective import TotallyCorrective
 
 __all__ = [
     "SMALL",
-    "BallCorrective",
-    "Budget",
     "Corrector",
     "LinearProgram",
     "LookedUp",
@@ -20,6 +17,5 @@ __all__ = [
     "Products",
     "StageWise",
     "TotallyCorrective",
-    "lengths",
     "solve_master",
 ]

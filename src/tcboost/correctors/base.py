@@ -19,63 +19,6 @@ Vector = NDArray[np.float64]
 SMALL = 32
 
 
-class Budget(NamedTuple):
-    """What coefficients cost: ``sum size <= theta``, or a price for each unit, and a ridge.
-
-    The ridge adds ``ridge / 2 |W|^2`` to the loss. With a price there is no theta of one's own:
-    the coefficients are optimal for the theta that they use, of which the price is the
-    multiplier. An `intercept` above zero makes the first column, the constant, free: it has no
-    size, and this for a ridge.
-    """
-
-    theta: float = np.inf
-    price: float = 0.0
-    ridge: float = 0.0
-    intercept: float = 0.0
-
-    def sizes(self, w: Vector) -> Vector:
-        """What each coefficient takes of the budget."""
-        sizes = lengths(w)
-        if self.intercept > 0:  # of class vectors: the lengths are an array of their own
-            sizes[:1] = 0.0
-        return sizes
-
-    def ridges(self, w: Vector) -> Vector:
-        """The ridge of each class vector, as a column."""
-        ridges = np.empty((len(w), *(1,) * (w.ndim - 1)))
-        ridges[:] = self.ridge
-        if self.intercept > 0:
-            ridges[:1] = self.intercept
-        return ridges
-
-    def gain(self, edges: Vector, theta: float) -> float:
-        """The most that ``<W, a> - ridge / 2 |W|^2`` can be, by the edges |a|, within theta.
-
-        That is ``min over r >= 0 of r theta + sum (edges - r)_+^2 / (2 ridge)``.
-        """
-        r = self.level(edges, theta)
-        if theta == 0 or self.ridge == 0:
-            return theta * r if theta > 0 else 0.0
-        over = np.maximum(edges - r, 0.0)
-        return r * theta + float(over @ over) / (2.0 * self.ridge)
-
-    def level(self, edges: Vector, theta: float) -> float:
-        """That r: what has a lower edge would get no part of the budget."""
-        if self.ridge == 0:
-            return float(edges.max())
-        ordered = np.sort(edges)[::-1]
-        levels = (np.cumsum(ordered) - self.ridge * theta) / np.arange(1, len(edges) + 1)
-        return max(0.0, float(levels.max()))
-
-    def gain_above_price(self, edges: Vector, most: float) -> float:
-        """The same of ``<W, a> - ridge / 2 |W|^2 - price size(W)``, for sizes up to `most`."""
-        over = np.maximum(edges - self.price, 0.0)
-        linear = most * float(over[over.argmax()])  # 5 microseconds less than `max` and `@`
-        if self.ridge == 0:
-            return linear
-        return min(linear, float(over.dot(over)) / (2.0 * self.ridge))
-
-
 # Those of new columns on all rows.
 Columns = Sequence[Column]
 Predictions = Callable[[], list[NDArray[np.int8]]]
@@ -89,10 +32,7 @@ class Seen(NamedTuple):
 
 
 class Corrector(Protocol):
-    """Coefficients w of the columns so far, and the margins z (rows, width).
-
-    A coefficient is a number, or a class vector: one row of a matrix.
-    """
+    """Coefficients w of the columns so far, and the margins z (rows, width)."""
 
     w: Vector
     room: int  # for more columns: the loop tells
@@ -101,10 +41,6 @@ class Corrector(Protocol):
     @property
     def seen(self) -> Seen | None:
         """What was met when the margins last changed, where they were all looked at."""
-
-    @property
-    def known(self) -> tuple[float, float] | None:
-        """``ridge |W|^2`` and ``<W, minus the gradient>``, where an update has met them."""
 
     @property
     def lead(self) -> int:
@@ -119,10 +55,6 @@ class Corrector(Protocol):
         """The multipliers of the margins, where the loss has no gradient to tell them."""
 
     @property
-    def budget(self) -> Budget:
-        """What the coefficients may cost."""
-
-    @property
     def theta(self) -> float:
         """The budget that the certificate is for."""
 
@@ -130,8 +62,8 @@ class Corrector(Protocol):
     def slack(self) -> float:
         """A difference of edges that does not count."""
 
-    def batch(self, draft: bool = False) -> int:
-        """The number of columns to add at once, at the most, maybe more in a draft."""
+    def batch(self) -> int:
+        """The number of columns to add at once, at the most."""
 
     def floor(self, r: float) -> float:
         """The edge that a new column must exceed; r bounds those of the present ones."""
@@ -148,21 +80,16 @@ class Corrector(Protocol):
         they are asked for.
         """
 
-    def polish(self, gap: float = 0.0, draft: bool = False) -> bool:
+    def polish(self, gap: float = 0.0) -> bool:
         """Make good what rounds left loose, down to a share of a gap; False if that was all.
 
-        Else there may be more to do once prices are known. A draft is not worth much effort.
+        Else there may be more to do once prices are known.
         """
 
 
 def exponent(x: float) -> int:
     """Of the power of two that is just above x."""
     return math.frexp(x * (1.0 + 1e-6))[1]  # a hair for the rounding
-
-
-def lengths(w: Vector) -> Vector:
-    """Numbers as they are, class vectors by their length."""
-    return w if w.ndim == 1 else np.sqrt((w * w).sum(axis=1))
 
 
 class ColumnStore:

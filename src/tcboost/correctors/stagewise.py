@@ -12,7 +12,7 @@ from .._core import add_coded, add_codewords, minimise_along
 from ..losses import SMOOTH, DualWeights, Exponential, SmoothLoss
 from ..margins import Codeword, Margin, Pairwise
 from ..oracles import Column, Prices
-from .base import Budget, Columns, Predictions, Seen, Vector
+from .base import Columns, Predictions, Seen, Vector
 from .looked_up import LookedUp
 from .products import Products
 
@@ -32,7 +32,6 @@ class StageWise:
 
     dual: DualWeights | None = None
     room = lead = 0
-    known = None
     slack, tol = 0.0, -math.inf  # every difference counts, and no gap is small enough
 
     def __init__(
@@ -67,12 +66,7 @@ class StageWise:
         """What was met when the weights were last changed."""
         return self.kept.seen if self.kept else self._seen
 
-    @property
-    def budget(self) -> Budget:
-        """What is used."""
-        return Budget(self.theta)
-
-    def batch(self, draft: bool = False) -> int:
+    def batch(self) -> int:
         """One column a round."""
         return 1
 
@@ -124,7 +118,7 @@ class StageWise:
             z += coefficient * rho
         return None
 
-    def polish(self, gap: float = 0.0, draft: bool = False) -> bool:
+    def polish(self, gap: float = 0.0) -> bool:
         """Nothing is ever revised."""
         return False
 

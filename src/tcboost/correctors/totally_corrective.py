@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from ..losses import SMOOTH, DualWeights, SmoothLoss
 from ..margins import Margin, Pairwise
 from ..oracles import Column, Prices
-from .base import SMALL, Budget, Columns, Predictions, Seen, Vector
+from .base import SMALL, Columns, Predictions, Seen, Vector
 from .master import Master, MasterSolution
 from .merged import MergedRows
 
@@ -32,9 +32,6 @@ _FIRST, _GROWTH, _READY = 1.0, 1.1, 1.5
 _SHARE, _LEAST_SHARE = 0.4, 0.5
 # Columns of a paced round: that loss with 121, 283, 215 and 261 of them, in 0.7 of the time.
 _BATCH = 2
-# A draft, which is to choose theta only, adds one more for so many columns: three quarters of
-# the time (dna, T = 500), for validation losses within 0.006 (vehicle and glass, too).
-_ONE_MORE = 100
 # Margins from which on rows that are alike are merged. On 5,000, 20,000 and 100,000 rows of
 # covertype 20 rounds then take 0.5, 0.4 and 0.4 of the time, 300 rounds 0.88, 0.85 and 0.93.
 _WORTH_MERGING = 1 << 14
@@ -53,7 +50,6 @@ class TotallyCorrective:
     dual: DualWeights | None = None
     seen: Seen | None = None
     room = 0
-    known = None
 
     def __init__(
         self,
@@ -86,20 +82,15 @@ class TotallyCorrective:
         self._gap = self._left = 0.0  # of the class, and what the last master was to leave
 
     @property
-    def budget(self) -> Budget:
-        """The parameter theta."""
-        return Budget(self.theta)
-
-    @property
     def slack(self) -> float:
         """What a master may leave is no better."""
         return self.floor(0.0)
 
-    def batch(self, draft: bool = False) -> int:
+    def batch(self) -> int:
         """One column a round, or more at a pace, as long as there is a gap."""
         if len(self.w) <= SMALL or not self._paced or self._gap <= 0:
             return 1
-        return _BATCH + (len(self.w) // _ONE_MORE if draft else 0)
+        return _BATCH
 
     @property
     def lead(self) -> int:
@@ -119,9 +110,9 @@ class TotallyCorrective:
         self.w = self.w[kept]
         return kept
 
-    def set_budget(self, budget: Budget, solve: bool = True) -> None:
+    def set_budget(self, theta: float, solve: bool = True) -> None:
         """Go on with another budget, with the next column if not at once."""
-        self.theta = self._part = budget.theta
+        self.theta = self._part = theta
         self._gap = 0.0  # that was of another problem
         if len(self.w) and solve:
             self._solve()
@@ -157,14 +148,14 @@ class TotallyCorrective:
         elif self.solution is not None and edge <= _READY * self.solution.r:
             self._part = min(_GROWTH * self._part, self.theta)
 
-    def polish(self, gap: float = 0.0, draft: bool = False) -> bool:
+    def polish(self, gap: float = 0.0) -> bool:
         """Solve the last master to the tolerance, or a share of a gap; False if it was."""
         as_well = self._left <= _MASTER_SHARE * max(self.tol, gap)
         if self._gap <= self.tol or (as_well and self._part == self.theta):
             return False
         self._gap, self._part = gap, self.theta
         self._solve()
-        return not draft
+        return True
 
     def _add(self, column: Column, predictions: NDArray[np.int8]) -> None:
         margin, y, code = self._margin, self._y, column.code

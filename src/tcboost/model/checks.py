@@ -1,88 +1,63 @@
-"""What a model file may hold: each entry of its header, and each array, before it is used."""
+"""What a model file may hold: entries of a header, and arrays, are checked against tables."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
-from types import NoneType
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..coding import check_coding_matrix
-
 Range = tuple[float, float] | None  # the least and the largest value
+Entries = dict[str, tuple[Any, Range]]  # the types of each entry, its range
+# The kinds of the dtype of each array, a letter for each axis, the range.
+Arrays = dict[str, tuple[str, Sequence[str], Range]]
 
-_MOST, _INFINITE = sys.float_info.max, (-np.inf, np.inf)
-_OPTIONAL = (str, NoneType)
-# The types and ranges of what is in a header, and of what is in its certificate.
-_HEADER: dict[str, tuple[Any, Range]] = {
-    "version": (int, (1, np.inf)),
-    "tcboost": (str, None),
-    "estimator": (str, None),
-    "parameters": (dict, None),
-    "class_weight": ((*_OPTIONAL, list), None),
-    "coding": (_OPTIONAL, None),
-    "n_features": (int, (1, 2**31 - 1)),
-    "theta": (float, (0, _MOST)),
-    "probability_scale": (float, None),  # NaN if there are no probabilities
-    "certificate": (dict, None),
-    "classes_are_objects": (bool, None),
-}
-_CERTIFICATE: dict[str, tuple[Any, Range]] = {
-    **dict.fromkeys(("primal", "dual", "gap", "theta"), (float, _INFINITE)),
-    **dict.fromkeys(("hypothesis_class", "loss", "status"), (str, None)),
-    "unused_features": (list, None),
-}
-_LATER: dict[str, Any] = {"status": "", "unused_features": []}  # not in the first files
+MOST = sys.float_info.max
+INFINITE: Range = (-np.inf, np.inf)
+SIGNS: Range = (-1, 1)
+_TO_COMPUTE_WITH: dict[str, Any] = {"f": np.float64, "i": np.int64, "b": np.bool_}
 
 
-def check_header(header: dict[str, Any]) -> None:
+@dataclass(frozen=True)
+class Kind:
+    """How models of one kind are held: entries, a certificate and arrays of their own."""
+
+    entries: Entries
+    certificate: type
+    proof: Entries  # of the certificate
+    # From a fitted model; among the entries are the `parameters`.
+    entries_of: Callable[[Any], dict[str, Any]]
+    arrays_of: Callable[[Any], dict[str, Any]]
+    # From the class, the header and the arrays, with parameters that are not checked yet.
+    unfitted: Callable[[type, dict[str, Any], dict[str, NDArray[Any]]], Any]
+    # From that, the header, the arrays, and rules for those that all models have.
+    checked: Callable[[Any, dict[str, Any], dict[str, Any], Arrays], dict[str, Any]]
+    # Sets what `fit` sets, of arrays that are checked.
+    restore: Callable[[Any, dict[str, Any], dict[str, Any]], None]
+
+
+def check_entries(entries: Mapping[str, Any], rules: Entries) -> None:
     """ValueError if an entry is missing, of another type, or out of its range."""
-    for entries, rules in (header, _HEADER), (header.get("certificate", {}), _CERTIFICATE):
-        for name, (types, limits) in rules.items():
-            value = entries.get(name, _LATER.get(name))
-            if not isinstance(value, types):
-                raise ValueError(f"{name} in its header is missing or of another type")
-            _check_range(f"{name} in its header", value, limits)
-    unused = header["certificate"].get("unused_features", ())
-    if not all(isinstance(d, int) and 0 <= d < header["n_features"] for d in unused):
-        raise ValueError("unused_features in its header must be numbers of features")
+    for name, (types, limits) in rules.items():
+        value = entries.get(name)
+        if not isinstance(value, types):
+            raise ValueError(f"{name} in its header is missing or of another type")
+        _check_range(f"{name} in its header", value, limits)
 
 
 def checked_arrays(
-    arrays: dict[str, NDArray[Any]], header: dict[str, Any], grown: bool
-) -> dict[str, Any]:
-    """The arrays of a model, in the types to compute with; ValueError if one is wrong.
+    arrays: dict[str, NDArray[Any]], rules: Arrays, sizes: dict[str, int]
+) -> dict[str, NDArray[Any]]:
+    """The arrays in the types to compute with; ValueError if one is wrong, or too many.
 
-    A code M is fixed or has `grown` with the columns, whose class vectors it then may hold.
-    Shapes are in letters: C classes, D features, T columns of B hypotheses, products of K
-    stumps. All axes with the same letter are equally long.
+    All axes with the same letter are equally long: those of `sizes` as it says, the others as
+    in the first array that has them; `sizes` then has them all.
     """
-    n_features, vectors = header["n_features"], header["coding"] == "vector"
-    cells = "TBK" if "sign" in arrays and arrays["sign"].ndim == 3 else "TB"
-    weights: Range = (-1e300, 1e300)  # their sum is finite, too
-    signs: Range = (-1, 1)
-    # The kinds of the dtype, the shape, the range.
-    rules: dict[str, tuple[str, Sequence[str], Range]] = {
-        "classes": ("biufU", "C", None),
-        "w": ("f", "TC" if vectors else "T", weights),
-        "M": ("f", "CT", weights) if vectors else ("i", "CT" if grown else "CB", signs),
-        "sign": ("i", cells, signs),
-        "threshold": ("f", cells, _INFINITE),
-    }
-    if "coef" in arrays:
-        rules["coef"] = "f", "TBD", (-_MOST, _MOST)
-    else:
-        rules["feature"] = "i", cells, (0, n_features - 1)
-        rules["missing_right"] = "b", cells, None
-    if "feature_names" in arrays:
-        rules["feature_names"] = "U", "D", None
-    rules |= {name: ("if", [name], None) for name in arrays if name.startswith("history_")}
     if odd := sorted(rules.keys() ^ arrays.keys()):
         raise ValueError(f"there are arrays too many or too few: {', '.join(odd)}")
-    sizes = {"D": n_features} | ({"B": 1} if grown else {})
     checked = {}
     for name, (kinds, axes, limits) in rules.items():
         array = arrays[name]
@@ -93,21 +68,25 @@ def checked_arrays(
             raise ValueError(f"{name} has the shape {array.shape}, not {wanted}")
         if array.dtype.kind not in kinds and array.size:
             raise ValueError(f"{name} is of the wrong dtype {array.dtype}")
-        if kinds in ("f", "i"):
-            array = array.astype(np.float64 if kinds == "f" else np.int64)
+        if array.ndim < len(axes):
+            array = array.reshape([sizes.get(a, 0) for a in axes])
+        array = array.astype(_TO_COMPUTE_WITH.get(kinds, array.dtype))
         _check_range(name, array, limits)
-        if limits is signs and not array.all():
+        if limits is SIGNS and not array.all():
             raise ValueError(f"{name} must be -1 or +1, but there is a 0")
         checked[name] = array
-    if sizes["C"] < 2 or sizes.get("K", 1) < 1:
-        raise ValueError("there are too few classes, or factors of a product")
-    if not (arrays["classes"][:-1] < arrays["classes"][1:]).all():
-        raise ValueError("classes must ascend")
-    if not vectors:
-        checked["M"] = checked["M"].astype(np.int8)
-    if not vectors and not grown:
-        check_coding_matrix(checked["M"], sizes["C"])
     return checked
+
+
+def table(prefix: str, columns: Mapping[str, Any]) -> dict[str, Any]:
+    """The columns of a table as arrays with names of their own."""
+    return {f"{prefix}_{name}": values for name, values in columns.items()}
+
+
+def columns(prefix: str, arrays: Mapping[str, Any]) -> dict[str, Any]:
+    """The columns of the table that was given this prefix."""
+    start = f"{prefix}_"
+    return {k.removeprefix(start): v for k, v in arrays.items() if k.startswith(start)}
 
 
 def _check_range(name: str, value: Any, limits: Range) -> None:

@@ -53,7 +53,7 @@ class Ensemble:
     @property
     def _active(self) -> tuple[list[Column], Vector]:
         """Columns with weight, and their coefficients."""
-        used = np.asarray(self.w.any(axis=1) if self.w.ndim == 2 else self.w != 0)
+        used = self.w != 0
         return list(compress(self.columns, used)), self.w[used]
 
     @kept_property
@@ -66,16 +66,16 @@ class Ensemble:
 
     def _compiled(self, decode: Callable[[NDArray[Any]], NDArray[Any]]) -> StumpTables | None:
         """A linear function of F as tables, if F is made of stumps and they fit."""
-        (columns, vectors), width = self._active, self.margin.n_outputs
+        (columns, w), width = self._active, self.margin.n_outputs
         stumps = [h for c in columns for h in c.hypotheses if isinstance(h, Stump)]
         if not 0 < len(stumps) * width <= _CELLS or len(stumps) < sum(
             len(c.hypotheses) for c in columns
         ):
             return None
-        if vectors.ndim == 1 and columns[0].code is not None:
-            vectors = vectors[:, None] * np.array([c.code for c in columns])
-        elif vectors.ndim == 1:  # a stump for each bit
-            vectors = np.kron(vectors[:, None], np.eye(width)).astype(float)
+        if columns[0].code is not None:
+            vectors = w[:, None] * np.array([c.code for c in columns])
+        else:  # a stump for each bit
+            vectors = np.kron(w[:, None], np.eye(width)).astype(float)
         return compile_stumps(stumps, vectors, decode)
 
     def __getstate__(self) -> dict[str, Any]:

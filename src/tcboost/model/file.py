@@ -1,9 +1,8 @@
 """The model file: an npz archive of plain arrays with a JSON header, and no pickle.
 
-What it holds is the model (columns, coefficients, code, classes), its certificate, its
-parameters and its history, but for the inner products and weights of the rounds, which grow
-with the square of their number, and for `theta_choice_`. The header carries a format version; a
-file of a later version is refused.
+What it holds is the model, its certificate, its parameters and its history; of which arrays it
+is made is told in `paper_arrays` and `rule_arrays`. The header carries a format version; a file
+of a later version is refused.
 """
 
 from __future__ import annotations
@@ -19,14 +18,23 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ..certificate import Certificate
-from ..losses import LOSSES
-from ..oracles import Column, Discriminant, Product, Stump
 from .archive import TooLongError, read_array, read_members
-from .checks import check_header, checked_arrays
+from .checks import MOST, Arrays, Entries, Kind, check_entries, columns, table
+from .paper_arrays import PAPER
 from .replace import replace_file
+from .rule_arrays import RULES
 
 _FORMAT, _VERSION = "tcboost-model", 1
+_ENTRIES: Entries = {  # of the header of any model
+    "version": (int, (1, np.inf)),
+    "tcboost": (str, None),
+    "estimator": (str, None),
+    "parameters": (dict, None),
+    "n_features": (int, (1, 2**31 - 1)),
+    "theta": (float, (0, MOST)),
+    "certificate": (dict, None),
+    "classes_are_objects": (bool, None),
+}
 
 
 def save(model: Any, path: str | os.PathLike[str]) -> None:
@@ -35,7 +43,8 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     Parameters
     ----------
     model : estimator
-        A fitted estimator of this package, with stumps, products or discriminants.
+        A fitted estimator of this package, with rules, stumps, products or discriminants. A
+        parameter that is an object (a splitter, a generator) comes back as its default.
     path : path-like
         Where to. An existing file is replaced in one piece or not at all, whoever else writes
         or reads it, and its mode stays. A link stays, too: the file it leads to is replaced.
@@ -60,42 +69,30 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     >>> bool((again.predict(X) == model.predict(X)).all())
     True
     """
-    if not isinstance(getattr(model, "certificate_", None), Certificate):
-        check_is_fitted(model)
+    kind = _kind(type(model))
+    check_is_fitted(model)
+    if kind is None:
         raise ValueError(f"model must be an estimator of this package, got {model!r}")
-    arrays: dict[str, Any] = _columns_to_arrays(model.estimators_, model.coding is not None)
-    arrays["w"], arrays["M"] = model.estimator_weights_, model.coding_matrix_
+    arrays = kind.arrays_of(model)
     arrays["classes"] = _plain(model.classes_, "classes")
     if hasattr(model, "feature_names_in_"):
         arrays["feature_names"] = _plain(model.feature_names_in_, "feature names")
-    for name, values in model.history_.items():
-        if name not in ("inner_products", "weights"):
-            arrays[f"history_{name}"] = values
-    parameters = model.get_params(deep=False)
-    if not isinstance(parameters["random_state"], int | np.integer):
-        del parameters["random_state"]  # a generator has no plain form
+    # Lists hold an array for each round.
+    history = {k: v for k, v in model.history_.items() if isinstance(v, np.ndarray)}
+    arrays |= table("history", history)
     header = {
         "format": _FORMAT,
         "version": _VERSION,
         "tcboost": version("tcboost"),
         "estimator": type(model).__name__,
-        "parameters": {
-            k: v for k, v in parameters.items() if k not in ("coding", "class_weight")
-        },
-        # Pairs: the keys of an object could only be strings.
-        "class_weight": list(model.class_weight.items())
-        if isinstance(model.class_weight, dict)
-        else model.class_weight,
-        "coding": parameters["coding"] if isinstance(parameters["coding"], str) else None,
+        **kind.entries_of(model),
         "n_features": model.n_features_in_,
         "theta": model.theta_,
-        "probability_scale": model.probability_scale_,
         "certificate": asdict(model.certificate_),
         "classes_are_objects": model.classes_.dtype == object,
     }
-    arrays = checked_arrays(arrays, header, model._grown)  # what is written, can be read
     text = json.dumps(header, default=lambda value: value.item())
-    check_header(json.loads(text))
+    _from_arrays(json.loads(text), arrays)  # what is written, can be read
     arrays["header"] = np.array(text)
     content = io.BytesIO()
     np.savez_compressed(content, **arrays)
@@ -159,41 +156,60 @@ def load(path: str | os.PathLike[str], *, max_bytes: int = 64 << 20) -> Any:
     return model
 
 
+def _kind(estimator: Any) -> Kind | None:
+    """How models of this class are held, if it is one of ours."""
+    from ..classifier import TCBoostClassifier  # the estimators import this package
+    from ..estimator import BoostingClassifier
+
+    for base, kind in (BoostingClassifier, PAPER), (TCBoostClassifier, RULES):
+        if isinstance(estimator, type) and issubclass(estimator, base):
+            return kind
+    return None
+
+
 def _from_arrays(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Any:
     """The estimator of a file's contents."""
-    import tcboost  # the estimators import this package
-    from tcboost.estimator import BoostingClassifier
+    import tcboost
 
-    check_header(header)
-    estimator = getattr(tcboost, header["estimator"], None)
-    if not (isinstance(estimator, type) and issubclass(estimator, BoostingClassifier)):
+    check_entries(header, _ENTRIES)
+    estimator: Any = getattr(tcboost, header["estimator"], None)
+    kind = _kind(estimator)
+    if kind is None:
         raise ValueError("its estimator is none of this package")
-    coding = header["coding"] if header["coding"] is not None else arrays.get("M")
-    model = estimator(coding=coding, **header["parameters"])
-    if header["class_weight"] is not None:
-        pairs = header["class_weight"]
-        model.class_weight = dict(pairs) if isinstance(pairs, list) else pairs
+    check_entries(header, kind.entries)
+    model: Any = kind.unfitted(estimator, header, arrays)
     model._validate_params()
-    arrays = checked_arrays(arrays, header, model._grown)
+    common: Arrays = {"classes": ("biufU", "C", None)}
+    if "feature_names" in arrays:
+        common["feature_names"] = "U", "D", None
+    arrays = kind.checked(model, header, arrays, common)
     model.classes_ = arrays["classes"]
+    if len(model.classes_) < 2 or not (model.classes_[:-1] < model.classes_[1:]).all():
+        raise ValueError("classes must ascend, and be two or more")
     if header["classes_are_objects"]:
         model.classes_ = model.classes_.astype(object)
-    model.coding_matrix_, model.estimator_weights_ = arrays["M"], arrays["w"]
-    model.estimators_ = _columns_from_arrays(arrays, model._grown)
-    model.n_iter_, model.n_features_in_ = len(arrays["w"]), header["n_features"]
+    model.n_features_in_, model.theta_ = header["n_features"], header["theta"]
     if "feature_names" in arrays:
         model.feature_names_in_ = arrays["feature_names"].astype(object)
-    model.theta_ = header["theta"]
-    model.probability_scale_ = header["probability_scale"]
-    if LOSSES[model.loss].log_odds is not None and not 0 <= model.probability_scale_ < np.inf:
-        raise ValueError("probability_scale in its header must be finite and not negative")
-    proof = header["certificate"]
-    unused = tuple(proof.pop("unused_features", ()))
-    model.certificate_ = Certificate(**proof, unused_features=unused)
-    prefix = "history_"
-    model.history_ = {k[len(prefix) :]: v for k, v in arrays.items() if k.startswith(prefix)}
+    model.history_ = columns("history", arrays)
+    model.certificate_ = _certificate(kind, header, arrays)
+    kind.restore(model, header, arrays)
     model._model = model._ensemble()
     return model
+
+
+def _certificate(kind: Kind, header: dict[str, Any], arrays: dict[str, Any]) -> Any:
+    """The certificate; its lists are of features, by number or by name."""
+    entries = header["certificate"].items()
+    proof = kind.certificate(**{k: tuple(v) if isinstance(v, list) else v for k, v in entries})
+    check_entries(vars(proof), kind.proof)
+    names = set(arrays["feature_names"].tolist()) if "feature_names" in arrays else set()
+    for name in (name for name, (types, _) in kind.proof.items() if types is tuple):
+        for feature in getattr(proof, name):
+            number = isinstance(feature, int) and 0 <= feature < header["n_features"]
+            if not number and not (isinstance(feature, str) and feature in names):
+                raise ValueError(f"{name} in its header must be features")
+    return proof
 
 
 def _plain(values: NDArray[Any], what: str) -> NDArray[Any]:
@@ -203,42 +219,3 @@ def _plain(values: NDArray[Any], what: str) -> NDArray[Any]:
             raise ValueError(f"only numbers or strings can be saved as {what}")
         return values.astype(str)
     return values
-
-
-def _columns_to_arrays(columns: list[Column], coded: bool) -> dict[str, NDArray[Any]]:
-    hypotheses: list[list[Any]] = [list(c.hypotheses) for c in columns]
-    kinds = {type(h) for row in hypotheses for h in row}
-    if not coded or len(kinds) > 1 or not kinds <= {Stump, Product, Discriminant}:
-        raise ValueError(
-            "a model file holds stumps, their products or linear discriminants; a model whose "
-            "weak_learner is another classifier can be pickled instead"
-        )
-    own = ["coef"] if kinds == {Discriminant} else ["feature", "missing_right"]
-
-    def values(h: Any, name: str) -> Any:
-        if isinstance(h, Product):
-            return [values(factor, name) for factor in h.factors]
-        return getattr(h, name)
-
-    names = [*own, "threshold", "sign"]
-    return {n: np.array([[values(h, n) for h in row] for row in hypotheses]) for n in names}
-
-
-def _columns_from_arrays(arrays: dict[str, NDArray[Any]], grown: bool) -> list[Column]:
-    columns = []
-    for t in range(len(arrays["w"])):
-        hypotheses = tuple(_hypothesis(arrays, (t, l)) for l in range(len(arrays["sign"][t])))
-        coded = grown and arrays["w"].ndim == 1
-        columns.append(Column(hypotheses, arrays["M"][:, t] if coded else None))
-    return columns
-
-
-def _hypothesis(arrays: dict[str, NDArray[Any]], place: tuple[int, int]) -> Any:
-    sign, threshold = arrays["sign"][place].tolist(), arrays["threshold"][place].tolist()
-    if "coef" in arrays:
-        return Discriminant(arrays["coef"][place], threshold, sign)
-    feature, missing = arrays["feature"][place].tolist(), arrays["missing_right"][place]
-    if not isinstance(sign, list):
-        return Stump(feature, threshold, sign, bool(missing))
-    factors = zip(feature, threshold, sign, missing.tolist(), strict=True)
-    return Product(tuple(Stump(*values) for values in factors))

@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._core import stump_scores, stump_tables
+from ..features import Rule
 from ..oracles import Stump
+from ..oracles.stump import CONSTANT
 
 Vector = NDArray[np.float64]
 
@@ -56,3 +58,26 @@ def compile_stumps(
     feature, start, cuts, table = stump_tables(*stump, sides, v)
     table = table.reshape(len(cuts) + 2 * len(feature), -1)
     return StumpTables(feature, start, cuts, table, math.ldexp(1.0, -bits), v.shape[1])
+
+
+def compile_rules(rules: Sequence[Rule], b: Vector, v: Vector) -> StumpTables:
+    """The tables of ``b + sum_t h_t(x) v_t``.
+
+    "x == level" is the difference of two cuts around it, less a constant.
+    """
+    stumps, vectors = [CONSTANT], [b.astype(np.float64)]
+    for rule, vector in zip(rules, v, strict=True):
+        j, level = rule.feature, rule.level
+        if rule.threshold is not None:
+            stumps.append(Stump(j, rule.threshold, 1, rule.missing_right))
+            vectors.append(vector)
+        elif level != level:
+            stumps.append(Stump(j, -math.inf, -1, False))
+            vectors.append(vector)
+        else:
+            assert level is not None
+            stumps.append(Stump(j, math.nextafter(level, -math.inf), 1, False))
+            stumps.append(Stump(j, level, -1, False))
+            vectors += [vector, vector]
+            vectors[0] = vectors[0] - vector
+    return compile_stumps(stumps, np.array(vectors), lambda values: values)

@@ -85,20 +85,6 @@ class Prices:
         """That edge alone."""
         raise NotImplementedError
 
-    def vector(
-        self, taken: Sequence[Column], limit: int, between: bool = False
-    ) -> tuple[Vector, list[tuple[float, int]]]:
-        """``norm2(V^T h)`` of every h, the constant one first.
-
-        And the longest of these that are not taken, with their places: one a feature, or one
-        for each part of it that those taken leave before, `between` and after them.
-        """
-        raise NotImplementedError
-
-    def hypothesis(self, candidate: int) -> Hypothesis:
-        """The h at a place."""
-        raise NotImplementedError
-
     def best_of_features(self, measure: Callable[[Vector], Vector], n: int) -> Vector:
         """Largest measures of ``V^T h`` (hypotheses, measures) by feature."""
         raise NotImplementedError
@@ -113,10 +99,6 @@ class Prices:
     @property
     def constant(self) -> Vector:
         """``V^T h`` of the constant hypothesis."""
-        raise NotImplementedError
-
-    def vectors(self, columns: list[Column]) -> Vector:
-        """``V^T h`` (columns, classes) of columns chosen before."""
         raise NotImplementedError
 
 

@@ -7,27 +7,21 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._core import (
-    cell_margins,
     column_edges,
     largest,
     largest_of_parts,
-    longest,
     stump_edges,
     stump_signs,
 )
-from .._kept import kept_property
 from ..rows.binning import MISSING
 from ..rows.blocks import Block, LocalRows
 from .base import Column, Prices, Vector
-
-if TYPE_CHECKING:
-    from .._core import StumpArrays
 
 
 @dataclass(frozen=True)
@@ -92,9 +86,6 @@ class StumpOracle:
         bins = "exact ranks" if rows.binning.exact else f"{n_bins.max() - 1} bins"
         self.hypothesis_class = f"stumps on {bins}"
 
-    def __len__(self) -> int:
-        return len(self._feature)
-
     def feature(self, candidates: NDArray[np.intp]) -> NDArray[np.intp]:
         """The features that candidates are about."""
         return self._feature[candidates]
@@ -114,14 +105,6 @@ class StumpOracle:
                 kept.extend(new)
         self._n_known = len(columns)
         return self._table
-
-    @kept_property
-    def arrays(self) -> StumpArrays:
-        """All stumps, for a kernel; of rows in one block."""
-        (block,), groups = self._rows.blocks, self._rows.groups
-        candidates = self._feature, self._cut, self._missing_right
-        sums = self._left, self._missing, self._every(0)
-        return block.cells, groups.arrays(), groups.start, candidates, *sums, self.starts
 
     def price(
         self,
@@ -145,16 +128,13 @@ class StumpOracle:
         self,
         rows: LocalRows,
         z: Vector,
-        cross_entropy: bool,
         least: float,
         M: NDArray[np.int8] | None,
         unused: NDArray[np.bool_] | None,
     ) -> tuple[StumpPrices, tuple[float, int, int, float]]:
         """The same under the dual weights at the margins z of rows in one block."""
         (block,), wanted = rows.blocks, _wanted(rows, unused)
-        sums, found = block.weigh_and_sum(
-            z, rows.weight, cross_entropy, least, rows.y, M, wanted
-        )
+        sums, found = block.weigh_and_sum(z, rows.weight, least, rows.y, M, wanted)
         return self.prices(rows, sums, wanted), found
 
     def prices(
@@ -190,36 +170,11 @@ class StumpOracle:
         ends = [0, *accumulate(len(c.hypotheses) for c in columns)]
         return [H[:, i:j] for i, j in pairwise(ends)]
 
-    def chains(self, columns: Sequence[Column]) -> NDArray[np.int64]:
-        """For each column three numbers that nested stumps share, and their order.
-
-        Those with more +1 come first. Where no value is missing its side does not matter.
-        """
-        pairs = _signed([c.hypotheses[0] for c in columns])
-        j, sign = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
-        left = self._missing[j] >= 0
-        return np.column_stack([self._feature[j], left, sign, sign * self._cut[j]])
-
     def signed(self, stump: Any) -> tuple[int, int, bool, int]:
         """For a kernel: its feature, last bin on the left, side of missing values, and sign."""
         j = stump.candidate
         candidate = self._feature.item(j), self._cut.item(j), self._missing_right.item(j)
         return *candidate, stump.sign
-
-    def margins(self, columns: Sequence[Column], v: Vector) -> tuple[Vector, float, float]:
-        """Pairwise margins of ``sum_j h_j(x) v_j``; the least, and the weight of wrong rows."""
-        rows, n_classes = self._rows, v.shape[1]
-        table, used = self.table_of(columns, v)
-
-        def of_block(
-            b: Block, y: NDArray[np.intp], weight: Vector
-        ) -> tuple[Vector, float, float]:
-            arrays = b.cells, rows.groups.first, used, table, y, weight
-            return cell_margins(*arrays, n_classes, b.n_threads)
-
-        parts = rows.map(of_block, rows.y, rows.weight)
-        z, least, error = zip(*parts, strict=True)
-        return z[0] if len(z) == 1 else np.vstack(z), min(least), sum(error)
 
     def table_of(
         self, columns: Sequence[Column], v: Vector
@@ -294,22 +249,6 @@ class StumpPrices(Prices):
         ((_, edge),) = largest(self._A, None)
         return float(edge)
 
-    def vector(
-        self, taken: Sequence[Column], limit: int, between: bool = False
-    ) -> tuple[Vector, list[tuple[float, int]]]:
-        """With class vectors of their own: lengths, and the best of so many parts.
-
-        For one h the best m with ``norm2(m) <= 1`` is ``a(h) / norm2(a(h))``.
-        """
-        places, starts = candidates_of(taken), self._oracle.starts
-        if between:
-            starts = np.union1d(starts, np.array(places, dtype=np.int64))
-        return longest(self._A, places, starts, limit)
-
-    def hypothesis(self, candidate: int) -> Stump:
-        """A candidate, with the sign +1."""
-        return self._oracle.stump(candidate, 1)
-
     def best_of_features(self, measure: Callable[[Vector], Vector], n: int) -> Vector:
         """Largest measures of each of n features; a feature without a cut has no stump."""
         values = measure(self._A.astype(float))
@@ -339,10 +278,6 @@ class StumpPrices(Prices):
         """Of the constant hypothesis."""
         return self._A[0].astype(float)
 
-    def vectors(self, columns: list[Column]) -> Vector:
-        """Of earlier columns, looked up in the table; their stumps have the sign +1."""
-        return self._A.take(candidates_of(columns), axis=0).astype(float)
-
     def edges(self, columns: list[Column]) -> NDArray[np.int64]:
         """Edges of earlier columns, looked up in the table."""
         return column_edges(self._A, *self._oracle.table(columns))
@@ -364,8 +299,3 @@ def _wanted(rows: LocalRows, unused: NDArray[np.bool_] | None) -> NDArray[np.int
 def _signed(stumps: Sequence[Any]) -> list[tuple[int, int]]:
     """Their places in the table of the search, and their signs."""
     return [(h.candidate, h.sign) for h in stumps]
-
-
-def candidates_of(columns: Sequence[Column]) -> list[int]:
-    """Of columns with one stump."""
-    return [c.hypotheses[0].candidate for c in columns]  # type: ignore[attr-defined]

@@ -28,7 +28,6 @@ from .. import (
     MultiBoostECC,
     MultiBoostHinge,
     MultiBoostMO,
-    TCBoostClassifier,
 )
 from . import datasets
 
@@ -73,7 +72,6 @@ ALGORITHMS: Mapping[str, Algorithm] = {
     "AdaBoost.ECC, all codes": Algorithm(AdaBoostECC),
     "MultiBoost.ECC, all codes": Algorithm(MultiBoostECC),
     "MultiBoost.ECC, learned codes": Algorithm(MultiBoostECC, parameters={"coding": "learned"}),
-    "TCBoost, class vectors": Algorithm(TCBoostClassifier),
 }
 NOTES = [  # the columns of a row, after the number of rounds
     *("train_error", "test_error", "theta", "n_active", "gap", "n_iter", "min_margin"),
@@ -188,9 +186,9 @@ def _notes(model: Any) -> Row:
     rounds = zip(history["weights"], history["inner_products"], strict=True)
     return {
         "theta": model.theta_,
-        "n_active": np.count_nonzero(w.reshape(len(w), -1).any(axis=1)),
+        "n_active": np.count_nonzero(w),
         "n_iter": model.n_iter_,
         "zero_from": zero[0] + 1 if len(zero) else None,
-        "excess": max(u @ (g.max() - g) for u, g in rounds) if w.ndim == 1 else None,
+        "excess": max(u @ (g.max() - g) for u, g in rounds),
         **{name: history[name][-1] for name in ("gap", "min_margin", "r")},
     }

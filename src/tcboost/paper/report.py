@@ -307,10 +307,9 @@ def _beyond(document: Document, frame: pd.DataFrame) -> None:
     """Every algorithm that was run, the paper's as well."""
     document.add(
         "Logistic and hinge loss, all codes, learned codes: theta is the stage-wise sum (of "
-        "the hinge, that of AdaBoost.ECC with the same code). Class vectors: cross-entropy, "
-        "and a price instead of theta. Of the largest number of rounds: active hypotheses, "
-        "the mean gap of the certificates (inf where the weak learner is not searched "
-        "exactly), and seconds with the choice of theta."
+        "the hinge, that of AdaBoost.ECC with the same code). Of the largest number of rounds: "
+        "active hypotheses, the mean gap of the certificates (inf where the weak learner is "
+        "not searched exactly), and seconds with the choice of theta."
     )
     errors = runner.summary(frame).query("split == 'test'")
     errors["text"] = [f"{a:.3f} ± {b:.3f}" for a, b in errors[["mean", "std"]].to_numpy()]

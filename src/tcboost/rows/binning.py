@@ -48,7 +48,7 @@ def bin_features(
         limit = len(weight) + 1
     else:
         limit = _MAX_RANKS if isinstance(max_bins, str) else int(max_bins)
-    cut = partial(_cut_feature, weight=weight, limit=limit)
+    cut = partial(cut_feature, weight=weight, limit=limit)
     found: list[tuple[Vector, bool, NDArray[Any]]] = []
     n_threads = n_threads if len(weight) >= _MANY else 1
     for block in blocks:
@@ -57,7 +57,7 @@ def bin_features(
     return Binning(cuts, all(exact)), list(bins)
 
 
-def _cut_feature(x: Vector, weight: Vector, limit: int) -> tuple[Vector, bool, NDArray[Any]]:
+def cut_feature(x: Vector, weight: Vector, limit: int) -> tuple[Vector, bool, NDArray[Any]]:
     """Of one feature the cuts, whether they are exact, and the bins."""
     ordered = np.sort(x)
     ordered = ordered[: np.searchsorted(ordered, np.nan)]  # NaN are the last

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Iterator
-from copy import copy
 from functools import reduce
 from multiprocessing import current_process
 from operator import add
@@ -70,7 +69,6 @@ class Block(NamedTuple):
         self,
         z: Vector,
         weight: Vector,
-        cross_entropy: bool,
         least: float,
         y: NDArray[np.intp],
         M: NDArray[np.int8] | None,
@@ -81,8 +79,7 @@ class Block(NamedTuple):
         With what ``dual_integers`` tells of them. The `least` margin is NaN if not known.
         """
         z, arrays = np.ascontiguousarray(z), self.groups.arrays(wanted)
-        rule = weight, cross_entropy, least
-        return weigh_and_sum(z, *rule, self.cells, y, M, arrays, self.n_threads)
+        return weigh_and_sum(z, weight, least, self.cells, y, M, arrays, self.n_threads)
 
     def multiply_and_sum(
         self,
@@ -132,25 +129,16 @@ class LocalRows:
         weight: Vector,
         max_bins: int | str | None,
         n_jobs: int | None,
-        size: float | None = None,
         chosen: NDArray[np.intp] | None = None,
     ) -> None:
         self.n_threads = effective_n_jobs(n_jobs)
         if chosen is None:
-            order, starts = _canonical_groups(X, y, weight, self.n_threads)
+            order, starts = canonical_groups(X, y, weight, self.n_threads)
             chosen, weight = order[starts], np.add.reduceat(weight[order], starts)
             y = y[chosen]
         self._given, self._chosen, self.y = X, chosen, y
-        total = exact_sum(weight)
-        self.weight: Vector = weight / total
-        # How many rows these stand for: `size`, if weights are numbers of rows, and if nothing
-        # is known as many as so even weights would take.
-        even = 1.0 / float(self.weight @ self.weight)
-        self.size: float = max(even, total if size is None else size)
+        self.weight: Vector = weight / exact_sum(weight)
         self._max_bins = max_bins
-        self._cut(max_bins)
-
-    def _cut(self, max_bins: int | str | None) -> None:
         self.binning: Binning
         threads = self.n_threads
         self.binning, bins = bin_features(self._features(), self.weight, max_bins, threads)
@@ -171,14 +159,6 @@ class LocalRows:
             chosen_values(self._given, self._chosen, d, block, self.n_threads)
             yield block
 
-    def coarser(self, max_bins: int | None) -> LocalRows:
-        """The same rows, in no more bins than that."""
-        if max_bins is None or self.binning.n_bins.max() <= max_bins + 1:
-            return self
-        rows = copy(self)
-        rows._cut(max_bins)
-        return rows
-
     def __len__(self) -> int:
         return len(self.y)
 
@@ -190,9 +170,8 @@ class LocalRows:
     def subset(self, chosen: NDArray[np.bool_], at_once: int = 1) -> LocalRows:
         """Some of the rows, in the same order, binned anew; so many such share the threads."""
         weight, kept = self.weight[chosen], self._chosen[chosen]
-        n_threads, size = max(1, self.n_threads // at_once), self.size * float(weight.sum())
-        settings = self._max_bins, n_threads, size, kept
-        return LocalRows(self._given, self.y[chosen], weight, *settings)
+        n_threads = max(1, self.n_threads // at_once)
+        return LocalRows(self._given, self.y[chosen], weight, self._max_bins, n_threads, kept)
 
     @property
     def group(self) -> NDArray[np.intp]:
@@ -256,7 +235,7 @@ def _of_a_worker(depth: int) -> int:
     return int(given) if loky and given.isdigit() else 1
 
 
-def _canonical_groups(
+def canonical_groups(
     X: Vector, y: NDArray[np.intp], weight: Vector, n_threads: int
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """An order of the rows that depends on their content only, and where its groups start."""

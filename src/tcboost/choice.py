@@ -1,0 +1,235 @@
+"""How alpha and l1_ratio are chosen: by rows held out, of models that are solved."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .class_vectors import Model, Penalty, Solution, solve
+from .features import CellTable
+from .folds import Mask
+from .rows.in_threads import in_threads
+from .training import TrainingRows
+
+STEPS, CURVES = 0.5, 0.01  # values of l1_ratio: few steps, or many small ones
+SMOOTH_BELOW, CURVE_BINS, STEP_BINS = 0.1, 32, 1023
+_FIRST = 1.0 / 16.0  # of the alpha at which the first rule enters
+_FACTOR = 4.0  # between values of alpha that are tried
+_MOST = 12  # values below or above the first one
+# The alpha of curves that compares to one of steps; how much worse it may be at first, and how
+# much better curves must be in the end.
+_CURVES_PER_STEPS, _HOPELESS, _CLEARLY = 5.05, 1.2, 0.99
+# A model that is compared is solved to a gap of this share of the labels' entropy, or of the
+# least loss so far.
+_OF_ENTROPY, _OF_LOSS = 0.02, 0.1
+_APPROACH = 0.03  # the share of the objective for models on the way to the last one
+
+
+def bins_for(l1_ratio: float, max_bins: int | str) -> int:
+    """Bins of a numeric feature."""
+    if isinstance(max_bins, str):
+        return CURVE_BINS if l1_ratio < SMOOTH_BELOW else STEP_BINS
+    return max_bins
+
+
+class Tried(NamedTuple):
+    """A setting, its loss and error on the rows held out, and the mean number of rules."""
+
+    alpha: float
+    l1_ratio: float
+    log_loss: float
+    error: float
+    n_rules: float
+
+
+class Part:
+    """Rows to fit to and rows held out; models of one l1_ratio go on from each other."""
+
+    def __init__(
+        self, rows: TrainingRows, table: CellTable, split: tuple[Mask, Mask], n_threads: int
+    ) -> None:
+        fit, held = (rows.merged(one) for one in split)
+        y, C = rows.y, rows.n_classes
+        self.total, self.held_total = float(fit.sum()), float(held.sum())
+        there = np.flatnonzero(fit > 0)
+        self.n, self.layout = len(there), table.layout
+        self.problem = table.problem(y, fit, C, n_threads, there)
+        there = np.flatnonzero(held > 0)
+        self.y, self.weight = y[there], held[there] / held[there].sum()
+        self.held = table.problem(y, held, C, n_threads, there, by_row=True)
+        self.model = Model.empty(C)
+
+    def validate(
+        self, alpha: float, l1_ratio: float, max_rules: int, gap: float, smooth: float
+    ) -> tuple[float, float, int]:
+        """Loss and error of the rows held out, and the number of rules."""
+        penalty = Penalty.of_alpha(alpha, l1_ratio, self.total)
+        found = solve(
+            self.problem, self.n, self.layout, self.model, penalty, max_rules, gap=gap
+        )
+        self.model = b, used, v = found.model
+        p = np.empty((len(self.y), self.held.stride))
+        self.held.probabilities(b, v, used, p)
+        p = p[:, : len(b)]
+        loss = -(self.weight * np.log(p[np.arange(len(p)), self.y])).sum()
+        # Labels that are not quite sure: where all rows are right no model can be too sure.
+        uniform = -(self.weight * np.log(p).mean(axis=1)).sum()
+        error = self.weight[p.argmax(axis=1) != self.y].sum()
+        return float((1.0 - smooth) * loss + smooth * uniform), float(error), len(used)
+
+
+@dataclass
+class Search:
+    """Settings tried on the same splits."""
+
+    rows: TrainingRows
+    splits: list[tuple[Mask, Mask]]
+    max_rules: int
+    verbose: int = 0
+
+    def __post_init__(self) -> None:
+        share = np.bincount(self.rows.y, self.rows.merged(), self.rows.n_classes)
+        share = share[share > 0] / share.sum()
+        self._entropy = -float((share * np.log(share)).sum())
+        self._smooth = 1.0 / (1.0 + float(self.rows.units.sum()))
+        self.tried: list[Tried] = []
+        self._all_parts: dict[float, list[Part]] = {}  # of each l1_ratio
+
+    def begin(self, l1_ratio: float, table: Callable[[float], CellTable]) -> None:
+        """Try settings of this l1_ratio from now on."""
+        self._at_once = min(self.rows.n_threads, len(self.splits))
+        n_threads = max(1, self.rows.n_threads // self._at_once)
+        self._l1_ratio = l1_ratio
+        if l1_ratio not in self._all_parts:
+            cells = table(l1_ratio)
+
+            def part(split: tuple[Mask, Mask]) -> Part:
+                return Part(self.rows, cells, split, n_threads)
+
+            self._all_parts[l1_ratio] = in_threads(part, self._at_once, self.splits)
+        self._parts = self._all_parts[l1_ratio]
+
+    def loss(self, alpha: float) -> float:
+        """Of the rows held out, at this alpha."""
+        least = min((one.log_loss for one in self.tried), default=math.inf)
+        gap = min(_OF_ENTROPY * self._entropy, _OF_LOSS * least)
+
+        def one(part: Part) -> tuple[float, float, int]:
+            return part.validate(alpha, self._l1_ratio, self.max_rules, gap, self._smooth)
+
+        found = np.array(in_threads(one, self._at_once, self._parts))
+        weight = np.array([part.held_total for part in self._parts])
+        loss, error, n_rules = (weight[:, None] * found).sum(axis=0) / weight.sum()
+        self.tried.append(
+            Tried(alpha, self._l1_ratio, float(loss), float(error), float(n_rules))
+        )
+        if self.verbose:
+            print(
+                f"alpha {alpha:.4g}, l1_ratio {self._l1_ratio:g}: log loss {loss:.4f}, error "
+                f"{error:.4f} of rows held out, {n_rules:.0f} rules",
+                flush=True,
+            )
+        return float(loss)
+
+    def best_alpha(self, first: float, worst: float = math.inf) -> float:
+        """Down from the first while the loss falls, else up; then between those tried.
+
+        Or the first, where it is hopeless.
+        """
+        losses = {0: self.loss(first)}
+        if losses[0] > worst:
+            return first
+        for direction in (-1, 1):
+            k = 0
+            while abs(k) < _MOST and losses[k] <= min(losses.values()):
+                k += direction
+                losses[k] = self.loss(first * _FACTOR**k)
+                if self.tried[-1].n_rules == 0 and direction < 0:  # still only the intercept
+                    losses[k] = min(losses.values())
+        best = min(losses, key=losses.__getitem__)
+        shift = 0.0
+        if best - 1 in losses and best + 1 in losses:
+            low, middle, high = (losses[best + k] for k in (-1, 0, 1))
+            bend = low - 2.0 * middle + high
+            shift = 0.5 * (low - high) / bend if bend > 0 else 0.0
+        return first * _FACTOR ** (best + shift)
+
+    def results(self, chosen: Tried) -> dict[str, NDArray[Any]]:
+        """A column each for alpha, l1_ratio, log loss, error and rules; which was chosen."""
+        columns = {
+            k: np.array(v)
+            for k, v in zip(Tried._fields, zip(*self.tried, strict=True), strict=True)
+        }
+        return columns | {"chosen": np.array([one == chosen for one in self.tried])}
+
+
+def choose(
+    search: Search,
+    alpha: float | str,
+    l1_ratio: float | str,
+    table: Callable[[float], CellTable],
+) -> Tried:
+    """The setting of least loss on the rows held out: curves only if they are clearly better.
+
+    Of alpha and l1_ratio the one that is a number stays.
+    """
+    best, at = math.inf, (math.nan, math.nan)
+    for ratio in (STEPS, CURVES) if isinstance(l1_ratio, str) else (float(l1_ratio),):
+        search.begin(ratio, table)
+        if not isinstance(alpha, str):
+            found = float(alpha)
+            search.loss(found)
+        elif math.isinf(best):
+            found = search.best_alpha(_FIRST * first_alpha(search.rows, table(ratio), ratio))
+        else:
+            found = search.best_alpha(_CURVES_PER_STEPS * at[0], _HOPELESS * best)
+        least = min(one.log_loss for one in search.tried if one.l1_ratio == ratio)
+        if least < _CLEARLY * best:
+            best, at = least, (found, ratio)
+    if all(one[:2] != at for one in search.tried):
+        if search.tried[-1].l1_ratio != at[1]:
+            search.begin(at[1], table)
+        search.loss(at[0])
+    return next(one for one in search.tried if one[:2] == at)
+
+
+def first_alpha(rows: TrainingRows, table: CellTable, l1_ratio: float) -> float:
+    """At which the first rule enters beside the intercept; where none ever does, all rows."""
+    weight = rows.merged()
+    problem = table.problem(rows.y, weight, rows.n_classes, rows.n_threads)
+    share = np.bincount(rows.y, weight, rows.n_classes) / weight.sum()
+    p = np.zeros((len(weight), problem.stride))
+    p[:, : rows.n_classes] = share
+    sizes = problem.edges(p, np.zeros(0, dtype=np.int64))[0]
+    longest = float(sizes.max(initial=0.0))
+    # Where next to nothing of the penalty removes rules, the rest keeps them small.
+    return (longest if longest > 1e-12 else 1.0) * rows.total / max(l1_ratio, CURVES)
+
+
+def fit_at(
+    rows: TrainingRows,
+    table: CellTable,
+    alpha: float,
+    l1_ratio: float,
+    max_rules: int,
+    tol: float,
+    start: Model | None,
+    watch: Callable[[Solution], bool],
+) -> Solution:
+    """The model of all rows; without a start by way of larger penalties."""
+    weight = rows.merged()
+    n, layout = len(weight), table.layout
+    problem = table.problem(rows.y, weight, rows.n_classes, rows.n_threads)
+    if start is None:
+        start = Model.empty(rows.n_classes)
+        for factor in (4.0, 2.0):
+            penalty = Penalty.of_alpha(factor * alpha, l1_ratio, rows.total)
+            way = solve(problem, n, layout, start, penalty, max_rules, tol=max(tol, _APPROACH))
+            start = way.model
+    penalty = Penalty.of_alpha(alpha, l1_ratio, rows.total)
+    return solve(problem, n, layout, start, penalty, max_rules, tol=tol, watch=watch)

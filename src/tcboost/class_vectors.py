@@ -1,0 +1,386 @@
+"""The class vectors of all rules, at a penalty, solved feature by feature.
+
+Over an intercept b and the class vectors v_t of all rules h_t of all features,
+
+    minimise  sum_i s_i CE(F(x_i), y_i)
+              + r sum_t |v_t| + ridge / 2 sum_t |v_t|^2 + rho / 2 |b|^2,   F = b + sum_t v_t h_t
+
+A round finds the edges of all rules, which bound what any model could still gain, admits rules
+that are worth their penalty, and corrects all vectors in use (``cpp/class_vectors.hpp``).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._core import VectorProblem
+
+Vector = NDArray[np.float64]
+Rules = NDArray[np.int64]
+
+_SWEEPS = 4  # of a round
+# Of one that admits more rules than one for so many in use: they will have to move on anyway.
+_GROWING, _SWEEPS_GROWING = 4, 2
+_OF_OBJECTIVE = 10.0  # times the tolerance: the share of the objective that a gap may be
+_ROUNDS = 1000
+# Rounds whose sweeps an extrapolation is made of, and the numbers that it may keep for that;
+# more only where they are an eighth of the probabilities.
+_PATHS, _NUMBERS = 8, 1 << 16
+# The curvature of a sweep, times s p (1 - p): 2 is above the true one where the step begins,
+# less is sooner there. It grows where the objective has risen.
+_CURVATURE, _SAFE_CURVATURE, _MOST_CURVATURE = 1.5, 2.0, 20.0
+# Of the penalty: what an edge must exceed to be worth a rule, until those in use are solved.
+_ABOVE = 1.01
+_LEVEL = (
+    0.25  # of the way from there to the longest edge: what it must reach to be admitted now
+)
+_FEWEST = 8  # rules admitted at once: so many, or as many as are in use
+_SWAPS = 10  # where no more rules are allowed, one of so many may be exchanged in a round
+# A round that gains less of the tolerance is idle, and so many one after the other are the end.
+_SLOW, _SLOW_WHEN_FULL, _IDLE, _IDLE_WHEN_FULL = 1e-5, 0.3, 4, 2
+
+
+@dataclass(frozen=True)
+class Penalty:
+    """r for each unit of length, a ridge for each square, rho of the intercept's square."""
+
+    l1: float
+    ridge: float
+    intercept: float
+
+    def of(self, b: Vector, v: Vector) -> float:
+        """What a model costs."""
+        squares = self.ridge * float((v * v).sum()) + self.intercept * float((b * b).sum())
+        return self.l1 * float(lengths(v).sum()) + squares / 2.0
+
+    @classmethod
+    def of_alpha(cls, alpha: float, l1_ratio: float, n: float) -> Penalty:
+        """alpha is in rows, of which there are n."""
+        # What is beyond makes no other model, but squares that are no numbers.
+        per_row = min(max(alpha / n, 1e-100), 1e100)
+        l1 = max(per_row * l1_ratio, 1e-200)
+        return cls(l1, per_row * (1.0 - l1_ratio), 1e-3 * per_row)
+
+
+class Model(NamedTuple):
+    """The intercept, the rules in use, ascending, and their class vectors."""
+
+    b: Vector
+    used: Rules
+    v: Vector
+
+    @classmethod
+    def empty(cls, n_classes: int) -> Model:
+        """Nothing, whose probabilities are all alike."""
+        return cls(np.zeros(n_classes), np.zeros(0, dtype=np.int64), np.zeros((0, n_classes)))
+
+
+@dataclass(frozen=True)
+class Solution:
+    """A model, and what is proved of it.
+
+    `status` is "optimal" (the gap is at most what was asked for), "max_rules" (used up),
+    "max_iter" (of rounds) or "stalled" (no progress).
+    """
+
+    model: Model
+    loss: float
+    objective: float
+    gap: float
+    status: str
+    error: float
+    lengths: Vector  # of the edges of all rules
+    penalty: Penalty
+    history: list[dict[str, float]] = field(default_factory=list)
+
+
+def lengths(v: Vector) -> Vector:
+    """Of class vectors."""
+    return np.sqrt((v * v).sum(axis=-1))
+
+
+class State:
+    """A model with its probabilities, and their edges and measures once they were asked for."""
+
+    def __init__(self, problem: VectorProblem, n: int, model: Model, penalty: Penalty) -> None:
+        self.problem, self.penalty = problem, penalty
+        self.p: Vector = np.empty((n, problem.stride))
+        self._other = self.p  # a second matrix, made when it is first needed
+        self._used, self._paths = model.used, list[Vector]()  # of sweeps of these rules
+        self.set(model)
+
+    def set(self, model: Model) -> None:
+        """Take this model, and make its probabilities anew."""
+        self.model, self.fresh = model, True
+        self.problem.probabilities(model.b, model.v, model.used, self.p)
+        self._measure()
+
+    def _measure(self) -> None:
+        self.loss, self.error, self.least, self.spread = self.problem.measures(self.p)
+        self.objective = self.loss + self.penalty.of(self.model.b, self.model.v)
+
+    def sweep(self, curvature: float, n_sweeps: int) -> Vector:
+        """Correct all vectors; b and v before and after each sweep."""
+        b, used, v = self.model
+        o = self.penalty
+        settings = o.l1, o.ridge, o.intercept, curvature, n_sweeps
+        path = self.problem.sweeps(self.p, b, v, used, *settings)
+        self.model, self.fresh = Model(path[-1, 0].copy(), used, path[-1, 1:].copy()), False
+        self._measure()
+        return np.concatenate([np.concatenate([b[None], v])[None], path])
+
+    def extrapolate(self, path: Vector) -> None:
+        """Anderson's method on sweeps of these rules: taken if the objective is lower."""
+        past = self._paths if np.array_equal(self.model.used, self._used) else []
+        many = max(1, min(_PATHS, max(_NUMBERS, self.p.size // 8) // path.size))
+        self._used, self._paths = self.model.used, [path, *past][:many]
+        x = [one.reshape(len(one), -1) for one in self._paths]
+        U = np.concatenate([np.diff(one, axis=0) for one in x])
+        gram = U @ U.T
+        gram[np.diag_indices(len(U))] += 1e-10 * np.trace(gram) + 1e-300
+        weight = np.linalg.solve(gram, np.ones(len(U)))
+        total = weight.sum()
+        if not math.isfinite(total) or total == 0.0:
+            return
+        z = np.zeros(path.shape[1:])
+        for share, one in zip(np.split(weight / total, len(x)), x, strict=True):
+            z += (share @ one[1:]).reshape(z.shape)
+        before = vars(self).copy()
+        if self._other is self.p:
+            self._other = np.empty_like(self.p)
+        self.p, self._other = self._other, self.p
+        self.set(Model(z[0].copy(), self.model.used, z[1:].copy()))
+        if not self.objective < before["objective"]:
+            other = self.p
+            self.__dict__.update(before)
+            self._other = other
+
+    def edges(self) -> tuple[Vector, float, float]:
+        """The lengths of all edges; the gap over all rules, and over those in use."""
+        (b, used, v), o = self.model, self.penalty
+        sizes, a, level = self.problem.edges(self.p, used)
+        # Sums are of rounded numbers, and probabilities are rounded themselves.
+        total = float(lengths(v).sum()) + float(lengths(b))
+        off = self.problem.rounding + 1e-15 * (1.0 + total)
+        # A model that costs more than this is no better.
+        most = min(self.objective, math.log(len(b))) / o.l1
+
+        def gain(edge_lengths: Vector) -> float:
+            over = np.maximum(edge_lengths + off - o.l1, 0.0)
+            linear = most * float(over.max(initial=0.0))
+            return (
+                min(linear, float((over * over).sum()) / (2.0 * o.ridge))
+                if o.ridge > 0
+                else linear
+            )
+
+        # Nonnegative terms: by rule r |v| + ridge / 2 |v|^2 - <v, a>, and what a can gain.
+        slope = level - o.intercept * b
+        own = o.l1 * float(lengths(v).sum()) - float((v * a).sum())
+        own += o.ridge / 2.0 * float((v * v).sum())
+        own += (float(lengths(slope)) + off) ** 2 / (2.0 * o.intercept)
+        own += off * total + 1e-14 * (1.0 + self.objective)
+        # No objective is negative.
+        return sizes, min(own + gain(sizes), self.objective), own + gain(lengths(a))
+
+
+class Layout(NamedTuple):
+    """Of every rule its feature, whether that is ordered, and the weight on its left."""
+
+    feature: NDArray[np.int64]
+    ordered: NDArray[np.bool_]
+    left: Vector
+
+
+def solve(
+    problem: VectorProblem,
+    n: int,
+    layout: Layout,
+    start: Model,
+    penalty: Penalty,
+    max_rules: int,
+    *,
+    tol: float = 1.0,
+    gap: float = math.inf,
+    watch: Callable[[Solution], bool] = lambda found: False,
+) -> Solution:
+    """To a `gap`, and to one of `tol` that is also below a percent of the objective for 1e-3.
+
+    With no more than `max_rules`, as near to it as exchanging rules leads. `watch` sees what a
+    fit that is stopped after this round would return, and says whether to stop.
+    """
+    state = State(problem, n, start, penalty)
+
+    def found(status: str) -> Solution:
+        figures = state.loss, state.objective, gap, status, state.error
+        return Solution(_without_zeros(state.model), *figures, sizes, penalty, history)
+
+    if len(start.used):
+        # From where it is worse than nothing the way is long. Its gap may look small at another
+        # penalty, so that a sweep comes first.
+        if not state.objective < math.log(len(start.b)):
+            state.set(Model.empty(len(start.b)))
+        state.extrapolate(state.sweep(_CURVATURE, _SWEEPS))
+    best, least, history = state.model, math.inf, list[dict[str, float]]()
+    curvature, idle, swaps, swapped = _CURVATURE, 0, max(1, max_rules // _SWAPS), False
+    status, wanted = "max_iter", gap
+    for _ in range(_ROUNDS):
+        target = min(wanted, tol * min(1.0, _OF_OBJECTIVE * state.objective))
+        if not state.objective <= least + 1e-12 * (1.0 + abs(least)):
+            state.set(best)
+            if swapped:
+                swaps //= 4
+            elif curvature < _MOST_CURVATURE:
+                curvature = max(_SAFE_CURVATURE, 1.5 * curvature)
+            else:
+                idle = _IDLE
+        slow = _SLOW_WHEN_FULL if len(state.model.used) >= max_rules else _SLOW
+        idle = 0 if state.objective < least - slow * target else idle + 1
+        best, least = state.model, state.objective
+        sizes, gap, own_gap = state.edges()
+        if gap <= target and not state.fresh:
+            state.set(state.model)
+            sizes, gap, own_gap = state.edges()
+        history.append(_figures(state, gap))
+        stop = watch(found("stopped early"))
+        if gap <= target:
+            status = "optimal"
+            break
+        model = _without_zeros(state.model)
+        above = _ABOVE if own_gap > target else 1.0
+        new = _worthwhile(model, sizes, above * penalty.l1, layout)
+        room = max_rules - len(model.used)
+        crowded = len(new) > room
+        swapped = crowded and swaps > 0 and own_gap <= target
+        if swapped:
+            exchange = sizes, state.spread, penalty, layout, room, swaps
+            model, new = _exchange(model, new, *exchange)
+            swapped = len(new) > room
+        new = new[: max_rules - len(model.used)]
+        if stop:
+            status = "stopped early"
+        elif idle >= (_IDLE_WHEN_FULL if room == 0 else _IDLE) or (
+            room == 0 and not swapped and own_gap <= target
+        ):
+            status = "max_rules" if crowded else "stalled"
+        else:
+            model = _with_rules(model, new)
+            if swapped:
+                state.set(model)
+            else:
+                state.model = model
+            if _GROWING * len(new) > len(model.used):
+                state.sweep(curvature, _SWEEPS_GROWING)
+            else:
+                state.extrapolate(state.sweep(curvature, _SWEEPS))
+            continue
+        break
+    if not state.fresh:
+        state.set(best)
+        sizes, gap, _ = state.edges()
+    return found(status)
+
+
+def _figures(state: State, gap: float) -> dict[str, float]:
+    """Of a round."""
+    size = max(float(lengths(state.model.v).sum()), 1e-300)
+    return {
+        "objective": state.objective,
+        "gap": gap,
+        "train_error": state.error,
+        "n_rules": len(state.model.used),
+        "min_margin": state.least / size,
+    }
+
+
+def _without_zeros(model: Model) -> Model:
+    kept = model.v.any(axis=1)
+    return model if kept.all() else Model(model.b, model.used[kept], model.v[kept])
+
+
+def _with_rules(model: Model, new: Rules) -> Model:
+    """With more rules, whose vectors are zero."""
+    if len(new) == 0:
+        return model
+    used = np.concatenate([model.used, new])
+    v = np.concatenate([model.v, np.zeros((len(new), model.v.shape[1]))])
+    order = np.argsort(used)
+    return Model(model.b, used[order], v[order])
+
+
+def _worthwhile(model: Model, sizes: Vector, least: float, layout: Layout) -> Rules:
+    """Rules to admit, the best first: those whose edges are far above the least.
+
+    Of cuts of a feature only the best between two in use, since they say nearly the same.
+    """
+    used = model.used
+    open_sizes = sizes.copy()
+    open_sizes[used] = 0.0
+    longest = float(open_sizes.max(initial=0.0))
+    far = least + _LEVEL * (longest - least)
+    found = np.flatnonzero(open_sizes > max(least, far - 1e-12 * longest))
+    between = np.where(layout.ordered[found], np.searchsorted(used, found), -1 - found)
+    order = np.lexsort((found, -open_sizes[found], between, layout.feature[found]))
+    found, between = found[order], between[order]
+    keys = np.stack([layout.feature[found], between])
+    first = np.ones(len(found), dtype=bool)
+    first[1:] = (keys[:, 1:] != keys[:, :-1]).any(axis=0)
+    found = found[first]
+    order = np.lexsort((found, -open_sizes[found]))
+    return found[order][: max(_FEWEST, len(used))]
+
+
+def _exchange(
+    model: Model,
+    new: Rules,
+    sizes: Vector,
+    spread: float,
+    penalty: Penalty,
+    layout: Layout,
+    room: int,
+    most: int,
+) -> tuple[Model, Rules]:
+    """Give up rules that are worth less than new ones; their vectors go to their neighbours.
+
+    By the quadratic model of a rule alone between its neighbours.
+    """
+    curvature = 4.0 * spread * _balance(model.used, new, layout) + penalty.ridge + 1e-300
+    gains = np.maximum(sizes[new] - penalty.l1, 0.0) ** 2 / (2.0 * curvature)
+    order = np.lexsort((new, -gains))
+    new, gains = new[order], gains[order]
+    curvature = 4.0 * spread * _balance(model.used, model.used, layout) + penalty.ridge
+    losses = (model.v * model.v).sum(axis=1) * curvature / 2.0
+    weakest = np.lexsort((model.used, losses))
+    count = min(most, len(new) - room, len(weakest))
+    pays = gains[room : room + count] > losses[weakest[:count]]
+    count = count if pays.all() else int(pays.argmin())
+    gone = np.sort(weakest[:count])
+    kept = np.setdiff1d(np.arange(len(model.used)), gone)
+    v = model.v.copy()
+    feature, left = layout.feature[model.used], layout.left[model.used]
+    for t in gone[layout.ordered[model.used[gone]]]:
+        near = kept[feature[kept] == feature[t]]
+        if len(near):
+            v[near[np.abs(left[near] - left[t]).argmin()]] += model.v[t]
+    return Model(model.b, model.used[kept], v[kept]), new[: room + count]
+
+
+def _balance(used: Rules, rules: Rules, layout: Layout) -> Vector:
+    """m1 m2 / (m1 + m2) of the weights on both sides, up to the next cuts in use."""
+    own = layout.left[rules]
+    at = np.searchsorted(used, rules)
+    after = at + (np.append(used, -1)[at] == rules)
+    low, high = np.zeros(len(rules)), np.ones(len(rules))
+    feature, left = layout.feature[used], layout.left[used]
+    for side, places in ((low, at - 1), (high, after)):
+        there = (places >= 0) & (places < len(used)) & layout.ordered[rules]
+        there[there] = feature[places[there]] == layout.feature[rules[there]]
+        side[there] = left[places[there]]
+    m1, m2 = np.maximum(own - low, 0.0), np.maximum(high - own, 0.0)
+    return m1 * m2 / np.maximum(m1 + m2, 1e-300)
