@@ -283,18 +283,6 @@ def test_a_paced_run_grows_into_its_budget_and_ends_with_all_of_it():
     assert paced.certificate.primal <= exact.certificate.primal + 5e-3
 
 
-def test_a_draft_of_a_paced_run_adds_more_at_once_the_longer_it_is():
-    rows, margin, sizes = problem(82, 4, n=300, n_features=6), Codeword(ecoc(4)), [0]
-    options = {"theta": 60.0, "tol": 1e-6, "round_tol": 0.01, "paced": True}
-    whole, draft = (begun(rows, FixedCode, margin, **options) for _ in range(2))
-    whole.boost(260)
-    draft.boost(260, draft=1e-3, watch=lambda run: bool(sizes.append(len(run.columns))))
-    steps = np.diff(sizes)
-    assert set(steps[np.array(sizes[:-1]) < 100]) <= {1, 2}
-    assert set(steps[np.array(sizes[:-1]) >= 200][:-1]) == {4}
-    assert draft._primal <= whole.certificate.primal + 5e-3
-
-
 def test_a_run_too_short_for_its_budget_is_not_paced():
     rows, margin = problem(81, 3, n=120), Codeword(ecoc(3))
     options = {"theta": 30.0, "tol": 1e-6}

@@ -7,7 +7,7 @@ import pytest
 
 from reference import algorithms as ref
 from reference import programs
-from tcboost import AdaBoostECC, MultiBoostECC, MultiBoostMO, TCBoostClassifier, theta_path
+from tcboost import AdaBoostECC, MultiBoostECC, MultiBoostMO, theta_path
 from tcboost.boosting import Run, Task
 from tcboost.certificate import Certificate, Certifier
 from tcboost.coding import ecoc, runs
@@ -136,12 +136,10 @@ def test_one_sentence_when_printed():
 
 
 UNUSED = {
-    "vector": {"loss": "multinomial", "coding": "vector", "theta": 2.0},
-    "vector, exponential": {"loss": "exponential", "coding": "vector", "theta": 2.0},
-    "vector, ridge": {"loss": "multinomial", "coding": "vector", "theta": 2.0, "ridge": 0.02},
-    "vector, price": {"loss": "multinomial", "coding": "vector"},
-    "learned": {"loss": "multinomial", "coding": "learned", "theta": 2.0},
-    "learned, exponential": {"loss": "exponential", "coding": "learned", "theta": 2.0},
+    "learned": partial(MultiBoostECC, "learned", theta=2.0),
+    "learned, logistic": partial(MultiBoostECC, "learned", theta=4.0, loss="logistic"),
+    "MO": partial(MultiBoostMO, theta=2.0),
+    "ECC": partial(MultiBoostECC, theta=2.0),
 }
 
 
@@ -159,28 +157,19 @@ def noisy(n=150):
 @pytest.mark.parametrize("name", UNUSED)
 def test_unused_features_are_in_no_optimum(name):
     X, y = noisy()
-    make = partial(TCBoostClassifier, tol=1e-8, max_iter=1000, random_state=0, **UNUSED[name])
+    make = partial(UNUSED[name], tol=1e-8, max_iter=1000, random_state=0)
     model = make().fit(X, y)
     unused = list(model.certificate_.unused_features)
     assert 2 in unused  # a constant feature always
     assert 0 not in unused
     assert not model.feature_importances_[unused].any()
-    if "price" in name:  # has use even for noise, and its level depends on all features
-        return
     assert len(unused) > 1, "the gap was to be small enough for more"
     # To leave them out changes nothing.
     without = make().fit(X[:, np.setdiff1d(np.arange(6), unused)], y)
     assert without.certificate_.primal == pytest.approx(model.certificate_.primal, abs=3e-8)
 
 
-LEFT_OUT = {
-    **{k: partial(TCBoostClassifier, **v) for k, v in UNUSED.items() if "price" not in k},
-    "MO": partial(MultiBoostMO, theta=2.0),
-    "ECC": partial(MultiBoostECC, theta=2.0),
-}
-
-
-@pytest.mark.parametrize("name", LEFT_OUT)
+@pytest.mark.parametrize("name", UNUSED)
 def test_a_search_without_unused_features_finds_the_same(name, monkeypatch):
     X, y = noisy(600)
     X = X[:, [5, 0, 1, 2, 3, 4]]  # noise first
@@ -191,13 +180,13 @@ def test_a_search_without_unused_features_finds_the_same(name, monkeypatch):
         return price(self, z, least, unused)
 
     monkeypatch.setattr(Task, "weigh_and_price", spy)
-    make = partial(LEFT_OUT[name], tol=1e-8, max_iter=1000, random_state=0)
+    make = partial(UNUSED[name], tol=1e-8, max_iter=1000, random_state=0)
     model = make().fit(X, y)
     assert left_out[0] == 0
     assert left_out[-1] > 0, "nothing was left out"
     monkeypatch.setattr(Run, "_leave_out", lambda self, scale: None)
     full = make().fit(X, y)
-    # Rounds before the last are solved to a share of the gap, and with a ridge that differs.
+    # Rounds before the last are solved to a share of the gap.
     np.testing.assert_allclose(model.history_["loss"], full.history_["loss"], atol=1e-6, rtol=0)
     assert model.certificate_.primal == pytest.approx(full.certificate_.primal, abs=1e-8)
     # Certificates of all rounds are true, whatever they were made from.
@@ -208,7 +197,7 @@ def test_a_search_without_unused_features_finds_the_same(name, monkeypatch):
 
 def test_what_is_left_out_comes_back_with_another_budget():
     X, y = noisy()
-    make = partial(TCBoostClassifier, coding="learned", tol=1e-8, max_iter=1000)
+    make = partial(MultiBoostECC, "learned", tol=1e-8, max_iter=1000)
     thetas = [1.0, 2.0, 12.0]
     path = theta_path(make(), X, y, thetas)
     unused = [set(m.certificate_.unused_features) for m in path.estimators]

@@ -8,7 +8,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from tcboost import columns
 from tcboost.coding import runs
-from tcboost.columns import FixedCode, LearnedCode, RandomCode, VectorCode, Wanted
+from tcboost.columns import FixedCode, LearnedCode, RandomCode, Wanted
 from tcboost.margins import Pairwise
 from tcboost.oracles import Column, make_oracle
 from tcboost.oracles.stump import CONSTANT
@@ -75,7 +75,7 @@ def test_fixed_code_adds_up_the_edges(weak_learner):
     assert len(found.columns[0].hypotheses) == V.shape[1]
     for h, (g, _) in zip(found.columns[0].hypotheses, best, strict=True):
         np.testing.assert_array_equal(h.predict(rows.X), g.predict(rows.X))
-    assert found.bounds.max() == (found.edge if weak_learner == "stump" else np.inf)
+    assert found.bound == (found.edge if weak_learner == "stump" else np.inf)
 
 
 def test_fixed_code_keeps_to_the_floor():
@@ -86,7 +86,7 @@ def test_fixed_code_keeps_to_the_floor():
     for floor in (edge, edge + 1, np.inf):
         found = chooser.choose(prices, Wanted(floor))
         assert found.columns == ()
-        assert found.edge == found.bounds.max() == edge
+        assert found.edge == found.bound == edge
 
 
 @pytest.mark.parametrize("learner", ["lda", DecisionTreeClassifier(max_depth=2)])
@@ -104,7 +104,7 @@ def test_a_bit_takes_a_known_hypothesis_again_where_it_is_better(learner):
     parts = np.array([(V * c.outputs(rows.X)).sum(axis=0) for c in candidates])
     assert found.edge == parts.max(axis=0).sum() == edge_of(found.columns[0], rows, V)
     assert found.edge > plain.edge  # so something was taken again
-    assert found.bounds.max() == np.inf
+    assert found.bound == np.inf
     assert chooser.choose(prices, Wanted(found.edge, taken=seen[2:])).columns == ()
 
 
@@ -116,10 +116,10 @@ def test_a_bit_takes_a_known_hypothesis_again_where_it_is_better(learner):
 def test_learned_code_is_the_best_of_all(seed, n_classes):
     rows, V, oracle, prices = priced(seed, n_classes)
     found = LearnedCode(oracle).choose(prices, Wanted(0.0))
-    assert found.edge == found.bounds.max() == edge_of(found.columns[0], rows, V)
+    assert found.edge == found.bound == edge_of(found.columns[0], rows, V)
     edges = best_edges(prices, n_classes)
-    assert found.bounds.max() == max(edges)
-    assert (found.bounds.max() >= np.array(edges)).all()
+    assert found.bound == max(edges)
+    assert (found.bound >= np.array(edges)).all()
     assert len(set(found.columns[0].code.tolist())) == 2
 
 
@@ -131,7 +131,7 @@ def test_learned_code_keeps_to_the_floor():
     for floor in (best.edge, best.edge + 1, np.inf):
         found = chooser.choose(prices, Wanted(floor))
         assert found.columns == ()
-        assert found.bounds.max() == best.bounds.max()
+        assert found.bound == best.bound
 
 
 def test_learned_code_needs_an_exact_oracle():
@@ -151,7 +151,7 @@ def test_the_first_draw_is_taken_if_it_will_do(draws):
     ((h, edge),) = prices.best(draws[0][:, None])
     assert found.edge == edge == edge_of(found.columns[0], rows, V)
     assert found.columns[0].hypotheses == (h,)
-    assert found.bounds.max() == LearnedCode(oracle).choose(prices, Wanted(0.0)).edge
+    assert found.bound == LearnedCode(oracle).choose(prices, Wanted(0.0)).edge
 
 
 def test_draws_follow_the_seed():
@@ -178,7 +178,7 @@ def test_a_code_below_the_floor_is_drawn_again(draws):
     found = chooser.choose(prices, Wanted(edges.min()))  # not above the floor is not enough
     assert len(draws) == 4
     np.testing.assert_array_equal(found.columns[0].code, high)
-    assert found.edge == found.bounds.max() == edges.max()
+    assert found.edge == found.bound == edges.max()
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -189,13 +189,13 @@ def test_no_column_is_at_or_below_the_floor(seed):
     taken = 0
     for floor in [0.0, *edges, edges[-1] + 1]:
         found = chooser.choose(prices, Wanted(floor))
-        assert found.bounds.max() == edges[-1]
+        assert found.bound == edges[-1]
         if floor >= edges[-1]:
             assert found.columns == ()
         else:
             taken += 1
             assert found.edge == edge_of(found.columns[0], rows, V)
-            assert floor < found.edge <= found.bounds.max()
+            assert floor < found.edge <= found.bound
     assert taken == len(edges)
 
 
@@ -204,7 +204,7 @@ def test_nothing_is_drawn_where_no_code_is_above_the_floor(draws):
     best = LearnedCode(oracle).choose(prices, Wanted(0.0)).edge
     found = RandomCode(oracle, 4, np.random.RandomState(0)).choose(prices, Wanted(best))
     assert found.columns == ()
-    assert found.bounds.max() == found.edge == best
+    assert found.bound == found.edge == best
     assert draws == []
 
 
@@ -218,7 +218,7 @@ def test_the_best_code_when_the_draws_are_used_up(draws):
         prices, Wanted(best.edge - 1)
     )
     assert len(draws) == columns._MAX_DRAWS
-    assert found.edge == found.bounds.max() == best.edge
+    assert found.edge == found.bound == best.edge
     assert edge_of(found.columns[0], rows, V) == best.edge
     np.testing.assert_array_equal(found.columns[0].code, best.columns[0].code)
 
@@ -256,7 +256,7 @@ def test_codes_may_be_drawn_from_some_only(seed):
     met = set()
     for floor in [0.0] * 20 + sorted(edges):
         found = chooser.choose(prices, Wanted(floor))
-        assert found.bounds.max() == max(edges)
+        assert found.bound == max(edges)
         if floor >= max(edges):
             assert found.columns == ()
         else:
@@ -302,7 +302,7 @@ def test_fitted_hypotheses_have_no_bound(draws):
     chooser = RandomCode(oracle, 4, np.random.RandomState(0))
     found = chooser.choose(prices, Wanted(0.0))
     assert len(draws) == 1
-    assert found.bounds.max() == np.inf
+    assert found.bound == np.inf
     assert found.edge == edge_of(found.columns[0], rows, V) > 0
 
 
@@ -312,7 +312,7 @@ def test_fitted_hypotheses_are_tried_a_few_times(draws):
     found = chooser.choose(prices, Wanted(np.inf))
     assert len(draws) == columns._MAX_FITS < columns._MAX_DRAWS
     assert found.columns == ()
-    assert found.bounds.max() == np.inf
+    assert found.bound == np.inf
     ((_, edge),) = prices.best(draws[-1][:, None])
     assert found.edge == edge
 
@@ -331,22 +331,3 @@ def test_what_the_choosers_say_they_choose_from():
     ]:
         assert chooser.hypothesis_class.startswith(oracle.hypothesis_class)
         assert kind in chooser.hypothesis_class
-
-
-@pytest.mark.parametrize(("between", "chosen"), [(False, [7]), (True, [7, 3])])
-def test_how_good_further_class_vectors_must_be(between, chosen):
-    """A half as far above the floor as the best; a quarter where they are between others."""
-    *_, oracle, prices = priced()
-    edges = [(9.0, 7), (4.0, 3), (2.9, 5)]  # 8, 3 and 1.9 above the floor
-
-    class Told:
-        hypothesis = staticmethod(prices.hypothesis)
-
-        def vector(self, taken, limit, of_parts):
-            assert (limit, of_parts) == (4, between)
-            return np.array([0.5, 9.0]), edges
-
-    wanted = Wanted(1.0, limit=4, between=between)
-    found = VectorCode(oracle).choose(Told(), wanted)
-    assert [c.hypotheses[0] for c in found.columns] == [prices.hypothesis(j) for j in chosen]
-    assert found.edge == 9.0

@@ -51,7 +51,7 @@ X, y = rng.normal(size=(60_000, 8)), rng.integers(3, size=60_000)
 small = X[:60], y[:60]
 models = [
     MultiBoostMO(weak_learner="lda", max_iter=2, theta=1.0),
-    TCBoostClassifier(max_iter=3),
+    TCBoostClassifier(1.0, 0.5, 3),
     MultiBoostHinge(max_iter=3),
     AdaBoostECC(max_iter=3, random_state=0),
 ]
@@ -62,7 +62,7 @@ over = False
 def fit_others(models, X, y):
     while not over:
         for model in models:
-            model.fit(X, y).predict(X)
+            model.fit(X, y)  # to predict may start threads of the linear algebra
 
 others = [
     threading.Thread(target=fit_others, args=(models[:1], X, y)),
@@ -152,7 +152,7 @@ with threadpool_limits(3, user_api="blas"):
     child = os.fork()
     if child == 0:
         found = [blas_threads()]
-        TCBoostClassifier(theta=1.0, max_iter=2).fit(*IRIS)
+        TCBoostClassifier(1.0, 0.5, 2).fit(*IRIS)
         os._exit([*found, blas_threads()] != [{3}, {3}])
     end = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     found = [blas_threads()]
@@ -219,11 +219,14 @@ def test_a_fit_starts_no_more_threads_than_cores_and_than_joblib_gives_it(argume
     run(STARTED, *arguments, **given)
 
 
+FEW = TCBoostClassifier(1.0, 0.5, 2), MultiBoostHinge(max_iter=2), AdaBoostECC(max_iter=2)
+
+
 @pytest.mark.parametrize("n_jobs", [2**16 + 1, 2**31 - 1, 2**31, np.int64(2**40), 10**30])
-@pytest.mark.parametrize("model", [TCBoostClassifier(), MultiBoostHinge(), AdaBoostECC()])
+@pytest.mark.parametrize("model", FEW)
 def test_more_threads_than_any_machine_has_cores_are_refused(model, n_jobs):
     with pytest.raises(ValueError, match=f"n_jobs={n_jobs} .* None means all cores"):
         model.set_params(n_jobs=n_jobs).fit(*IRIS)
-    model.set_params(n_jobs=1, max_iter=2).fit(*IRIS).set_params(n_jobs=n_jobs)
+    model.set_params(n_jobs=1).fit(*IRIS).set_params(n_jobs=n_jobs)
     with pytest.raises(ValueError, match=f"n_jobs={n_jobs} "):
         model.predict(IRIS[0])

@@ -17,7 +17,7 @@ ROOT = Path(__file__).parent.parent
 PAPER_MAP = (ROOT / "docs" / "paper_map.md").read_text()
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/thinning.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/guide.md", "docs/thinning.md"])
 def test_the_page_prints_what_it_says(page, tmp_path, monkeypatch):
     text = (ROOT / page).read_text()
     code, output = re.search(r"```python\n(.*?)```\s+```\n(.*?)```", text, re.DOTALL).groups()
@@ -31,13 +31,19 @@ def test_the_page_prints_what_it_says(page, tmp_path, monkeypatch):
     assert (tmp_path / "wine.tcb").exists() == (page == "README.md")
 
 
-MEMBERS = sorted((ROOT / "docs" / "members").glob("[a-z]*.md"))
+WITH_EXAMPLES = sorted(
+    page for page in (ROOT / "docs").rglob("*.md") if "```python" in page.read_text()
+)
 
 
-@pytest.mark.parametrize("page", [*MEMBERS, ROOT / "docs" / "add_a_loss.md"], ids=str)
+def test_there_are_pages_with_examples():
+    names = {page.name for page in WITH_EXAMPLES}
+    assert names >= {"guide.md", "default.md", "add_a_loss.md", "mo.md", "samme.md"}
+
+
+@pytest.mark.parametrize("page", WITH_EXAMPLES, ids=lambda page: page.stem)
 def test_the_examples_run(page):
     blocks = re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)
-    assert blocks
     with contextlib.redirect_stdout(io.StringIO()):
         exec("\n".join(blocks), {"__name__": "example"})
 

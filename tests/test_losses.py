@@ -7,10 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import logsumexp, softmax
-from sklearn.metrics import log_loss
 
-from tcboost.losses import LOSSES, SMOOTH, Exponential, ScoreLoss
-from tcboost.margins import Pairwise
+from tcboost.losses import LOSSES, SMOOTH, Exponential
 
 
 def exponential(z, log_s):
@@ -190,9 +188,6 @@ def test_every_loss_is_convex_decreasing_and_knows_its_gradient(loss, n_classes)
     assert loss.dual_weights(other, weight).loss >= tangent
 
 
-ON_SCORES = {name: loss for name, loss in LOSSES.items() if isinstance(loss, ScoreLoss)}
-
-
 def outside(z):
     """A step of finite differences away from where the hinges bend."""
     return np.where(np.abs(z - 1.0) < 1e-4, 0.9, z)
@@ -284,28 +279,3 @@ def test_hinge_is_one_slack_a_row():
     rows = dual.u.sum(axis=1) / dual.scale
     assert (rows <= weight).all()
     np.testing.assert_allclose(rows, [0.1, 0.1, 0.0, 0.4], rtol=1e-12)
-
-
-@pytest.mark.parametrize("loss", ON_SCORES.values(), ids=ON_SCORES)
-@pytest.mark.parametrize("spread", [0.0, 1.0, 300.0])
-def test_scores_and_pairwise_margins_tell_the_same(loss, spread):
-    rng = np.random.default_rng(0)
-    y, weight = np.arange(20) % 4, rng.dirichlet(np.ones(20))
-    F = spread * rng.normal(size=(20, 4))
-    margin = Pairwise(4)
-    dual = loss.dual_weights(margin.apply(F, y), weight)
-    value, V = loss.on_scores(F, y, weight)
-    assert value == pytest.approx(dual.loss, rel=1e-12, abs=1e-12)
-    np.testing.assert_allclose(V, margin.adjoint(dual.u, y) / dual.scale, atol=1e-14)
-
-
-def test_multinomial_is_cross_entropy():
-    rng = np.random.default_rng(1)
-    y, F = np.arange(30) % 3, rng.normal(size=(30, 3))
-    value, _ = LOSSES["multinomial"].on_scores(F, y, np.full(30, 1 / 30))
-    assert value == pytest.approx(log_loss(y, softmax(F, axis=1)))
-    huge = LOSSES["multinomial"].dual_weights(
-        np.array([[1e6, -1e6], [1e6, 1e6]]), np.ones(2) / 2
-    )
-    assert huge.loss == 5e5
-    assert huge.u[1].tolist() == [0, 0]

@@ -4,6 +4,7 @@ import matplotlib
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
 from sklearn.datasets import load_wine
 from sklearn.tree import DecisionTreeClassifier
 
@@ -22,8 +23,7 @@ WINE = load_wine(return_X_y=True)
 @pytest.mark.parametrize(
     "estimator",
     [
-        TCBoostClassifier(tol=1e-3),
-        TCBoostClassifier(coding="learned", loss="exponential"),
+        MultiBoostECC("learned", max_iter=400, tol=1e-3),
         MultiBoostECC(random_state=0),
         MultiBoostMO(),
     ],
@@ -44,16 +44,14 @@ def test_every_point_is_a_certified_model(estimator):
     assert (path.validation_error >= 0).all()
 
 
-def test_auto_takes_the_best_of_the_path():
-    path = theta_path(TCBoostClassifier("exponential"), *WINE)
-    model = TCBoostClassifier("exponential").fit(*WINE)
-    assert model.theta_ == path.thetas[path.best]
-    assert_array_equal(model.theta_choice_.validation_loss, path.validation_loss)
+def test_the_model_that_is_chosen_by_alpha_has_no_path_of_budgets():
+    with pytest.raises(TypeError, match="cv_results_"):
+        theta_path(TCBoostClassifier(), *WINE)
 
 
 def test_the_picture():
     matplotlib.use("Agg")
-    path = theta_path(TCBoostClassifier(tol=0.01), *WINE, thetas=[1, 4, 16])
+    path = theta_path(MultiBoostMO(tol=0.01), *WINE, thetas=[1, 4, 16])
     axes = plot_theta_path(path)
     assert [a.get_title() for a in axes] == ["loss", "error", "active hypotheses"]
     assert_array_equal(axes[2].lines[0].get_ydata(), path.n_active)
@@ -65,7 +63,7 @@ def test_the_picture():
 )
 def test_bad_budgets_are_named(thetas):
     with pytest.raises(ValueError, match="thetas"):
-        theta_path(TCBoostClassifier(), *WINE, thetas=thetas)
+        theta_path(MultiBoostMO(), *WINE, thetas=thetas)
 
 
 def test_a_stage_wise_estimator_has_no_path():
@@ -75,10 +73,10 @@ def test_a_stage_wise_estimator_has_no_path():
 
 def test_a_limit_on_the_columns_that_binds_starts_afresh():
     """Columns of smaller budgets must not crowd out those that the next one needs."""
-    estimator = TCBoostClassifier(max_iter=10)
+    estimator = MultiBoostMO(max_iter=10)
     path = theta_path(estimator, *WINE, thetas=[1, 4, 16])
     for theta, model in zip(path.thetas, path.estimators, strict=True):
-        alone = TCBoostClassifier(max_iter=10, theta=theta).fit(*WINE)
+        alone = clone(estimator).set_params(theta=theta).fit(*WINE)
         assert model.certificate_.primal <= alone.certificate_.primal + 1e-3
         assert model.n_iter_ <= 10
         assert len(model.history_["loss"]) == len(model.history_["edge"])
@@ -102,7 +100,7 @@ def test_fitted_weak_learners_keep_their_columns_apart(learner):
         assert model.history_["r"][-1] == pytest.approx(r, abs=1e-9)
 
 
-@pytest.mark.parametrize("estimator", [TCBoostClassifier(max_iter=5), MultiBoostECC()])
+@pytest.mark.parametrize("estimator", [MultiBoostMO(max_iter=5), MultiBoostECC()])
 def test_nothing_to_learn(estimator):
     path = theta_path(estimator, np.ones((20, 2)), [0, 1] * 10, thetas=[1, 2])
     assert_array_equal(path.n_active, [0, 0])

@@ -47,8 +47,9 @@ def state(model, X):
         (AdaBoostECC(max_iter=4), {"coding": [[1], [-1]]}, NAMED),
         (MultiBoostMO(max_iter=4), {"weak_learner": "lda"}, (WINE[0] * np.nan, WINE[1])),
         (MultiBoostMO(max_iter=4), {"theta": -1.0}, NAMED),
-        (TCBoostClassifier(theta=2.0, max_iter=4), {"coding": "learned", "ridge": 1.0}, NAMED),
-        (TCBoostClassifier(theta=2.0, max_iter=4), {"loss": "logistic"}, NAMED),
+        (TCBoostClassifier(), {"alpha": -1.0}, NAMED),
+        (TCBoostClassifier(), {"cv": 1}, NAMED),
+        (TCBoostClassifier(), {"categorical_features": [13]}, NAMED),
         (AdaBoostMO(max_iter=4), {}, (WINE[0], np.zeros(178))),
         (AdaBoostMO(max_iter=4), {"early_stopping": True, "validation_fraction": 1e-6}, NAMED),
         (AdaBoostMO(max_iter=4), {}, (*NAMED, np.full(178, -1.0))),
@@ -97,7 +98,7 @@ def test_a_refused_warm_start_can_still_go_on():
 
 
 def test_a_first_fit_that_is_refused_leaves_nothing():
-    model = TCBoostClassifier(theta=2.0, loss="logistic")
-    with pytest.raises(ValueError, match="needs coding"):
+    model = TCBoostClassifier(categorical_features=[4])
+    with pytest.raises(ValueError, match="not among the 4"):
         model.fit(*IRIS)
     assert vars(model).keys() == model.get_params().keys()

@@ -18,10 +18,9 @@ from tcboost import (
     MultiBoostECC,
     MultiBoostHinge,
     MultiBoostMO,
-    TCBoostClassifier,
 )
 from tcboost.rows.blocks import LocalRows
-from test_sklearn import ALL, IRIS, PAPER, STAGE_WISE, WINE, small
+from test_sklearn import IRIS, PAPER, STAGE_WISE, WINE, small
 
 # ---------------------------------------------------------------- more rounds later
 
@@ -37,13 +36,11 @@ def assert_same_fit(a, b, X):
             assert_array_equal(left, right)
 
 
-WARM = [small(cls, warm_start=True) for cls in ALL] + [
-    small(TCBoostClassifier, warm_start=True, coding=coding, loss=loss)
-    for coding, loss in (("random", "multinomial"), ("learned", "multinomial"))
-]
+WARM = [small(cls, warm_start=True) for cls in PAPER]
 WARM += [
     small(MultiBoostHinge, warm_start=True, theta=0.2),
     small(MultiBoostECC, warm_start=True, coding="ecoc"),
+    small(MultiBoostECC, warm_start=True, coding="learned"),
     small(AdaBoostECC, warm_start=True, coding="ecoc"),
     small(AdaBoostMO, warm_start=True, loss="logistic"),
     small(MultiBoostECC, warm_start=True, loss="logistic"),
@@ -85,14 +82,6 @@ def test_going_on_with_a_paced_run_is_as_one_fit(steps, theta):
     assert_same_fit(model, alone, X)
 
 
-def test_going_on_with_drawn_codes_is_as_one_fit():
-    """A round finds one of them, and so needs room for one only."""
-    model = TCBoostClassifier(coding="random", theta=5.0, tol=1e-6, random_state=0)
-    model.set_params(warm_start=True, max_iter=25).fit(*WINE).set_params(max_iter=40).fit(*WINE)
-    alone = clone(model).set_params(warm_start=False).fit(*WINE)
-    assert_same_fit(model, alone, WINE[0])
-
-
 def test_fewer_rounds_than_there_were_are_refused():
     for theta in (1.0, 20.0):
         model = MultiBoostMO(theta=theta, max_iter=40, warm_start=True).fit(*WINE)
@@ -109,7 +98,7 @@ def test_a_run_that_has_ended_stays_as_it_is():
 
 def test_what_changed_is_named():
     X, y = IRIS
-    model = small(TCBoostClassifier, warm_start=True).fit(X, y)
+    model = small(MultiBoostECC, warm_start=True).fit(X, y)
     for parameters, match in (
         ({"theta": 6.0}, "theta changed"),
         ({"tol": 1e-3, "max_bins": 7}, "max_bins, tol.* changed"),
@@ -140,10 +129,8 @@ def test_a_theta_that_was_chosen_stays(cls, theta):
     assert repr(getattr(model, "theta_choice_", None)) == repr(tried)
 
 
-@pytest.mark.parametrize("cls", [MultiBoostMO, TCBoostClassifier])
-def test_a_budget_that_grows_or_follows_goes_on(cls):
-    theta = "growing" if cls is MultiBoostMO else "auto"
-    model = cls(theta=theta, max_iter=5, tol=1e-6, warm_start=True).fit(*WINE)
+def test_a_budget_that_grows_goes_on():
+    model = MultiBoostMO(theta="growing", max_iter=5, tol=1e-6, warm_start=True).fit(*WINE)
     loss, scale = model.certificate_.primal, model.probability_scale_
     model.set_params(max_iter=15).fit(*WINE)
     assert model.n_iter_ > 5
@@ -169,7 +156,7 @@ def noisy(n=300, seed=0):
     return rng.normal(size=(n, 5)) + 0.7 * rng.normal(size=(3, 5))[y], y
 
 
-@pytest.mark.parametrize("cls", ALL)
+@pytest.mark.parametrize("cls", PAPER)
 def test_early_stopping_keeps_the_best_round(cls):
     X, y = noisy()
     theta = {} if cls in STAGE_WISE else {"theta": 60.0}
@@ -191,14 +178,8 @@ def test_early_stopping_keeps_the_best_round(cls):
         assert model.theta_ == alone.theta_
     assert model.certificate_.dual <= alone.certificate_.primal + 1e-9
     # The loss of the rows held out, from their margins alone.
-    z = (
-        model.margins(held.X, held.y)
-        * np.sqrt((model.estimator_weights_.reshape(t, -1) ** 2).sum(axis=1)).sum()
-    )
-    if cls is TCBoostClassifier:
-        loss = np.log1p(np.exp(-z).sum(axis=1)) @ held.weight
-    else:
-        loss = np.log(np.exp(-z).mean(axis=1) @ held.weight)
+    z = model.margins(held.X, held.y) * model.estimator_weights_.sum()
+    loss = np.log(np.exp(-z).mean(axis=1) @ held.weight)
     assert loss == pytest.approx(validation.min(), rel=1e-9)
 
 
@@ -214,7 +195,7 @@ def test_rows_are_held_out_by_content():
         small(AdaBoostMO, early_stopping=True, validation_fraction=0.01).fit(X, y)
 
 
-@pytest.mark.parametrize("cls", ALL)
+@pytest.mark.parametrize("cls", PAPER)
 def test_early_stopping_goes_on_warm(cls, tmp_path):
     X, y = noisy()
     model = small(cls, max_iter=3, early_stopping=True, n_iter_no_change=2, warm_start=True)
@@ -226,13 +207,6 @@ def test_early_stopping_goes_on_warm(cls, tmp_path):
     again = tcboost.load(tmp_path / "model.tcb")
     assert_array_equal(again.decision_function(X), alone.decision_function(X))
     assert_array_equal(again.history_["validation_loss"], alone.history_["validation_loss"])
-
-
-def test_early_stopping_with_a_budget_to_choose():
-    X, y = noisy(120)
-    model = TCBoostClassifier(max_iter=40, early_stopping=True).fit(X, y)
-    assert model.theta_ > 0
-    assert model.certificate_.theta == model.theta_
 
 
 # ---------------------------------------------------------------- callbacks
@@ -262,7 +236,7 @@ class Watcher:
         return False
 
 
-@pytest.mark.parametrize("cls", ALL)
+@pytest.mark.parametrize("cls", PAPER)
 def test_callbacks_see_every_round(cls):
     pytest.importorskip("sklearn.callback", reason="scikit-learn before 1.9 has no callbacks")
     watcher = Watcher()
@@ -279,7 +253,7 @@ def test_callbacks_see_every_round(cls):
     assert watcher.open == 0
 
 
-@pytest.mark.parametrize("cls", ALL)
+@pytest.mark.parametrize("cls", PAPER)
 def test_the_progress_bar(cls, capsys):
     callback = pytest.importorskip("sklearn.callback", reason="scikit-learn before 1.9")
     small(cls).set_callbacks(callback.ProgressBar()).fit(*WINE)

@@ -20,7 +20,7 @@ Z, WEIGHT = RNG.normal(size=(N, 3)), np.full(N, 1.0 / N)
 
 def integers(n_threads):
     u = np.empty(Z.shape, dtype=np.int64)
-    found = _core.dual_integers(Z, WEIGHT, False, u, n_threads)
+    found = _core.dual_integers(Z, WEIGHT, u, n_threads)
     return u.tobytes(), found
 
 

@@ -93,7 +93,7 @@ def test_a_column_that_is_no_number_is_named(cls, bad, what, remedy):
 @pytest.mark.parametrize("cls", [AdaBoostMO, TCBoostClassifier])
 def test_it_is_named_at_prediction_too(cls):
     numbers = frame(c=y)
-    model = cls(max_iter=3).fit(numbers, y)
+    model = cls().fit(numbers, y)
     for column, what in ((pd.Categorical(y), "categories"), (COLOUR, "strings")):
         with pytest.raises(ValueError, match=rf"column 2 \('c'\) of X holds {what}"):
             model.predict(numbers.assign(c=column))
@@ -150,7 +150,7 @@ def test_numbers_are_printed_as_numbers():
         lambda: MultiBoostMO(theta=zero).fit(X, y),
         lambda: TCBoostClassifier(class_weight={0: np.float64(np.inf)}).fit(X, y),
         lambda: solve_master(X, theta=zero),
-        lambda: theta_path(TCBoostClassifier(), X, y, thetas=[zero]),
+        lambda: theta_path(MultiBoostMO(), X, y, thetas=[zero]),
     ]
     for call in calls:
         with pytest.raises(ValueError, match=r"0\.0|inf|sample_weight must be") as refused:

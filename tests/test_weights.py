@@ -11,7 +11,6 @@ from sklearn.base import clone
 import tcboost
 from reference import kernels as ref
 from tcboost import _core
-from tcboost.correctors import ball
 
 SIZES = [(1, 1), (7, 2), (300, 6), (9000, 3)]  # the last one is worth threads
 
@@ -22,58 +21,45 @@ def problem(n, width, seed=0, spread=3.0, even=False):
     return spread * rng.normal(size=(n, width)), weight, rng
 
 
-def integers(z, weight, cross_entropy, n_threads=1):
+def integers(z, weight, n_threads=1):
     u = np.full(z.shape, -1)
-    return u, *_core.dual_integers(z, weight, cross_entropy, u, n_threads)
+    return u, *_core.dual_integers(z, weight, u, n_threads)
 
 
 @pytest.mark.parametrize("shape", SIZES)
 @pytest.mark.parametrize("even", [False, True])
 @pytest.mark.parametrize("spread", [0.0, 1.0, 50.0])
-@pytest.mark.parametrize("cross_entropy", [False, True])
-def test_dual_integers(shape, even, spread, cross_entropy):
+def test_dual_integers(shape, even, spread):
     z, weight, _ = problem(*shape, spread=spread, even=even)
-    twin = ref.cross_entropy_weights if cross_entropy else ref.log_loss_weights
-    expected, loss = twin(z, weight)
-    u, value, bits, total, least = integers(z, weight, cross_entropy)
+    expected, loss = ref.log_loss_weights(z, weight)
+    u, top, bits, total, least = integers(z, weight)
     assert least == z.min()
     assert total == sum(u.ravel().tolist()) <= 2**60
     assert (u >= 0).all()
-    if cross_entropy:
-        assert value == pytest.approx(loss, rel=1e-13)
-        p = u.astype(np.longdouble) / np.longdouble(2) ** bits
-        assert (p.sum(axis=1) <= weight * (1 + 1e-15)).all()
-        np.testing.assert_allclose(p.astype(float), expected, rtol=3e-15, atol=2.0**-bits)
-    else:
-        assert value + np.log(np.ldexp(float(total), -bits)) == pytest.approx(loss, abs=1e-13)
-        assert total > 2**58  # no digit is given away
-        np.testing.assert_allclose(u / total, expected, rtol=1e-14, atol=2.0**-58)
+    assert top + np.log(np.ldexp(float(total), -bits)) == pytest.approx(loss, abs=1e-13)
+    assert total > 2**58  # no digit is given away
+    np.testing.assert_allclose(u / total, expected, rtol=1e-14, atol=2.0**-58)
     for n_threads in (2, 3):
-        again = integers(z, weight, cross_entropy, n_threads)
+        again = integers(z, weight, n_threads)
         np.testing.assert_array_equal(again[0], u)
-        assert again[1:] == (value, bits, total, least)
+        assert again[1:] == (top, bits, total, least)
 
 
-@pytest.mark.parametrize("cross_entropy", [False, True])
 @pytest.mark.parametrize("first", [-9.0, 9.0])
-def test_rows_that_mislead_about_the_scale(cross_entropy, first):
+def test_rows_that_mislead_about_the_scale(first):
     """The first chunk, by which the sum is guessed, weighs more or less than the others."""
     z, weight, _ = problem(9000, 3)
     z[:1300] += first
-    twin = ref.cross_entropy_weights if cross_entropy else ref.log_loss_weights
-    u, _, bits, total, _ = integers(z, weight, cross_entropy)
-    expected, _ = twin(z, weight)
-    assert total == u.sum() <= 2**60
-    if not cross_entropy:
-        assert total > 2**58
-    scale = 2.0**bits if cross_entropy else total
-    np.testing.assert_allclose(u / scale, expected, rtol=1e-14, atol=2.0**-57)
+    u, _, _, total, _ = integers(z, weight)
+    expected, _ = ref.log_loss_weights(z, weight)
+    assert 2**58 < total == u.sum() <= 2**60
+    np.testing.assert_allclose(u / total, expected, rtol=1e-14, atol=2.0**-57)
 
 
 def test_exponentials_to_the_last_place():
     """Of one row against many: every weight is exp of its margin, as exactly as can be."""
     z = np.linspace(0.0, 36.0, 20_001)[:, None]
-    u, _, bits, *_ = integers(z, np.full(len(z), 1.0), False)
+    u, _, bits, *_ = integers(z, np.full(len(z), 1.0))
     expected = np.ldexp(np.exp(-z[:, 0].astype(np.longdouble)), bits)
     error = np.abs(u[:, 0] - expected)
     assert (error <= 0.5 + 2.5e-16 * expected).all()
@@ -121,8 +107,7 @@ def test_margins(shape):
 @pytest.mark.parametrize("n_bins", [[3, 5, 2], [3, 900, 2]])  # many: in two steps
 @pytest.mark.parametrize("shape", SIZES)
 @pytest.mark.parametrize("coded", [False, True])
-@pytest.mark.parametrize("cross_entropy", [False, True])
-def test_weights_and_their_sums_at_once(dtype, n_bins, shape, coded, cross_entropy):
+def test_weights_and_their_sums_at_once(dtype, n_bins, shape, coded):
     (z, weight, rng), (n, width) = problem(*shape), shape
     z[: n // 7] += 9.0  # misleads about the scale
     if dtype == np.uint8:
@@ -137,11 +122,11 @@ def test_weights_and_their_sums_at_once(dtype, n_bins, shape, coded, cross_entro
     place = np.concatenate([np.arange(b) for b in n_bins]).astype(np.int32)
     for wanted in (np.arange(3), np.array([0, 2])):
         arrays = offset, np.arange(3), place, offset, wanted
-        u, *found = integers(z, weight, cross_entropy)
+        u, *found = integers(z, weight)
         expected = _core.prefix_sums(cells, u, y, M, arrays, 1)
         for n_threads, least in ((1, np.nan), (2, z.min()), (3, np.nan)):
-            rule = weight, cross_entropy, least
-            sums, told = _core.weigh_and_sum(z, *rule, cells, y, M, arrays, n_threads)
+            rest = cells, y, M, arrays, n_threads
+            sums, told = _core.weigh_and_sum(z, weight, least, *rest)
             np.testing.assert_array_equal(sums, expected)
             assert told == tuple(found)
 
@@ -210,40 +195,10 @@ def test_stump_edges_and_the_best_of_them(width):
         assert found == ref.largest_of_parts(A, starts, limit)
     with pytest.raises(ValueError, match="starts must ascend"):
         _core.largest_of_parts(A, starts[:-1], 2)
-    for taken, limit in (([], 0), ([], 1), ([0, 12, 30], 3), (list(range(13, 30)), 9)):
-        lengths, found = _core.longest(A, taken, starts, limit)
-        of_twin, expected = ref.longest(A, taken, starts, limit)
-        np.testing.assert_allclose(lengths, of_twin, rtol=1e-15)
-        assert [j for _, j in found] == [j for _, j in expected]
-        assert [e for e, _ in found] == pytest.approx([e for e, _ in expected], rel=1e-15)
-    for wrong in ([40], [-1]):
-        with pytest.raises(ValueError, match="no such row"):
-            _core.longest(A, wrong, starts, 1)
-    with pytest.raises(ValueError, match="starts must ascend"):
-        _core.longest(A, [], starts[:-1], 1)
     with pytest.raises(ValueError, match="no such row of sums"):
         _core.stump_edges(sums, left + 30, missing, (29, 3))
     with pytest.raises(ValueError, match="no such row of sums"):
         _core.stump_edges(sums, left, missing, (30, 3))
-
-
-@pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.uint32])
-@pytest.mark.parametrize(("n", "n_classes"), [(1, 2), (900, 4), (3000, 7), (40_000, 3)])
-@pytest.mark.parametrize("used", [[], [1], [0, 2]])
-def test_cell_margins(dtype, n, n_classes, used):
-    rng, first, used = np.random.default_rng(n), np.array([0, 5, 7, 20]), np.array(used, int)
-    cells = np.asfortranarray(np.column_stack([rng.integers(m, size=n) for m in (5, 2, 13)]))
-    table = rng.integers(-9, 9, size=(20, n_classes + -n_classes % 4)) / 8.0  # exact sums
-    y, weight = rng.integers(n_classes, size=n), rng.dirichlet(np.ones(n))
-    arrays = np.asfortranarray(cells.astype(dtype)), first, used, table, y, weight, n_classes
-    z, least, error = _core.cell_margins(*arrays, 1)
-    F = np.array(ref.cell_scores(cells, first, used, table))[:, :n_classes]
-    np.testing.assert_array_equal(z, ref.pairwise_margins(F, y))
-    assert least == z.min()
-    assert error == pytest.approx(weight @ ref.pairwise_wrong(z, y), abs=1e-14)
-    again = _core.cell_margins(*arrays, 2)
-    np.testing.assert_array_equal(again[0], z)
-    assert again[1:] == (least, error)
 
 
 def test_kernels_refuse_what_does_not_fit():
@@ -251,9 +206,9 @@ def test_kernels_refuse_what_does_not_fit():
     u, rho = np.zeros((4, 2), dtype=np.int64), np.zeros((4, 2), dtype=np.int8)
     y = np.zeros(4, dtype=np.int64)
     with pytest.raises(ValueError, match="shapes"):
-        _core.dual_integers(z, weight[:3], False, u, 1)
+        _core.dual_integers(z, weight[:3], u, 1)
     with pytest.raises(ValueError, match="shapes"):
-        _core.dual_integers(z, weight, False, u[:3], 1)
+        _core.dual_integers(z, weight, u[:3], 1)
     with pytest.raises(ValueError, match="rows"):
         _core.pairwise_margins(rho, y[:3], 1)
     with pytest.raises(ValueError, match="rows"):
@@ -266,23 +221,11 @@ def test_kernels_refuse_what_does_not_fit():
     cells, one = np.zeros((4, 1), dtype=np.uint8, order="F"), np.array([0, 1])
     arrays = one, np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int32), one, one[:1]
     with pytest.raises(ValueError, match="shapes"):
-        _core.weigh_and_sum(z, weight[:3], False, 0.0, cells, y, None, arrays, 1)
+        _core.weigh_and_sum(z, weight[:3], 0.0, cells, y, None, arrays, 1)
     with pytest.raises(ValueError, match="rows"):
-        _core.weigh_and_sum(z, weight, False, 0.0, cells, y[:3], None, arrays, 1)
+        _core.weigh_and_sum(z, weight, 0.0, cells, y[:3], None, arrays, 1)
     with pytest.raises(ValueError, match="code"):
-        _core.weigh_and_sum(z, weight, False, 0.0, cells, y, signs, arrays, 1)
-    table, of_rows = np.zeros((1, 4)), (y, weight, 3)
-    for wrong, match in (
-        ((one, one[:1], table, y[:3], weight, 3), "rows"),
-        ((one[:1], one[:1], table, *of_rows), "cell"),
-        ((one, one[:1], np.zeros((2, 4)), *of_rows), "cell"),
-        ((one, one[:1], np.zeros((1, 3)), *of_rows), "four"),
-        ((one, one[:1], table, y, weight, 5), "score"),
-        ((one, one[:1], table, y, weight, 1), "class"),
-        ((one, one[1:], table, *of_rows), "group"),
-    ):
-        with pytest.raises(ValueError, match=match):
-            _core.cell_margins(cells, *wrong, 1)
+        _core.weigh_and_sum(z, weight, 0.0, cells, y, signs, arrays, 1)
     none = rho[:, :0].copy()
     for wrong in ((rho[:3], rho, y), (rho, none, y), (rho, rho, y[:3]), (none, none, y)):
         with pytest.raises(ValueError, match="shapes"):
@@ -299,13 +242,10 @@ def test_kernels_refuse_what_does_not_fit():
         tcboost.AdaBoostECC("learned", 8),
         tcboost.AdaBoostECC("random", 8, random_state=0),
         tcboost.AdaBoostMO("ovr", 5),
-        tcboost.TCBoostClassifier(theta=5.0, max_iter=5),
     ],
 )
-@pytest.mark.parametrize("many", [1 << 15, 1000])
-def test_fits_large_enough_for_threads_do_not_depend_on_them(model, many, monkeypatch):
-    """Nor on the order of the rows; nor where class vectors are solved on a sample of them."""
-    monkeypatch.setattr(ball, "_MANY", many)
+def test_fits_large_enough_for_threads_do_not_depend_on_them(model):
+    """Nor on the order of the rows."""
     rng = np.random.default_rng(0)
     X = np.round(rng.normal(size=(12_000, 6)), 1)
     X[:, 3:] = X[:, 3:] > 0

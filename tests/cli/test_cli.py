@@ -55,7 +55,7 @@ def test_what_is_run(monkeypatch, tmp_path):
         main(["reproduce", "--out", str(tmp_path), "--jobs", "3", *options])
     quick, full, one = ([(c.dataset, c.repetition) for c in cells] for cells, _ in asked)
     assert set(quick) == {(name, k) for name in ("wine", "iris") for k in range(5)}
-    assert len(full) == 8 * 20 * 12
+    assert len(full) == 8 * 20 * 11
     assert set(one) == {("dna", 3)}
     assert asked[0][1] == {"jobs": 3, "data_dir": None}
 
@@ -69,7 +69,7 @@ def test_reproduce_from_end_to_end(monkeypatch, tmp_path, capsys):
         main(["reproduce", "--sets", "iris", "--repetitions", "0", "--out", str(tmp_path)]) == 0
     )
     out = capsys.readouterr().out
-    assert "12/12" in out
+    assert "11/11" in out
     assert f"wrote {tmp_path / 'report.html'}" in out
     assert {path.name for path in tmp_path.iterdir()} == {
         *("errors.csv", "repetitions.csv", "run.json", "report.html", "report.md"),

@@ -123,7 +123,8 @@ def test_products_give_the_margins_back():
     rows = LocalRows(X, y, np.ones(len(y)), None, 1)
     oracle = StumpOracle(rows)
     kept = products.Products(rows, oracle, Pairwise(4))
-    code, stump = np.array([1, -1, 1, -1], dtype=np.int8), oracle.stump(len(oracle) // 2, -1)
+    code = np.array([1, -1, 1, -1], dtype=np.int8)
+    stump = oracle.stump(int(oracle.starts[-1]) // 2, -1)
     assert kept.move(0.25, Column((stump,), code))
     signs = stump.predict(rows.X)[:, None]
     z = 0.25 * _core.pairwise_margins(signs * code, rows.y, 1)

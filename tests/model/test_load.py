@@ -90,9 +90,11 @@ def test_a_file_with_a_pickle_is_refused(saved, tmp_path):
     assert_refused(packed(header, arrays | {"w": np.array([{}, 1, 2])}, path), "w is not an")
 
 
-def test_the_same_header_is_read(saved, tmp_path):
+def test_the_same_header_is_read(either, tmp_path):
     # The other tests of this part change it.
-    assert tcboost.load(packed(*unpacked(saved), tmp_path / "same.tcb")).n_iter_ == 3
+    header, arrays = unpacked(either)
+    model = tcboost.load(packed(header, arrays, tmp_path / "same.tcb"))
+    assert model.n_features_in_ == header["n_features"]
 
 
 def test_a_file_from_before_there_was_a_status_is_read(saved, tmp_path):
@@ -114,16 +116,31 @@ def test_a_later_version_is_refused(saved, tmp_path, version):
 
 
 @pytest.mark.parametrize("of", [None, np.inf, "", [], {}, 10**400], ids=lambda of: str(of)[:4])
-def test_each_entry_of_the_header_is_checked(saved, of, tmp_path):
-    free = {"class_weight", "coding", "tcboost"}  # None or any string may be right
+def test_each_entry_of_the_header_is_checked(either, of, tmp_path):
+    free = {"coding", "tcboost"}  # None or any string may be right
     right = [("parameters", {}), ("version", 10**400)]  # the defaults; a later version
-    for name in sorted(unpacked(saved)[0].keys() - free):
-        header, arrays = unpacked(saved)
+    for name in sorted(unpacked(either)[0].keys() - free):
+        header, arrays = unpacked(either)
         if (name, of) in right:
             continue
         header[name] = of
         path = packed(header, arrays, tmp_path / "other.tcb")
-        assert_refused(path, "primal" if (name, of) == ("certificate", {}) else name)
+        assert_refused(path, "primal|status" if (name, of) == ("certificate", {}) else name)
+
+
+def test_each_entry_of_the_certificate_is_checked(either, tmp_path):
+    for name, right in unpacked(either)[0]["certificate"].items():
+        of_features = [["e"], [-1], [4], [1.5], [None], [[]]]
+        numbers = ["", [], 10**400]
+        for of in [None, {}, *(of_features if isinstance(right, list) else ())] + (
+            numbers if isinstance(right, int | float) else []
+        ):
+            header, arrays = unpacked(either)
+            header["certificate"][name] = of
+            assert_refused(packed(header, arrays, tmp_path / "other.tcb"), name)
+    header["certificate"][name] = right
+    header["certificate"]["other"] = 1.0
+    assert_refused(packed(header, arrays, tmp_path / "other.tcb"), "other")
 
 
 @pytest.mark.parametrize(
@@ -136,7 +153,7 @@ def test_each_entry_of_the_header_is_checked(saved, of, tmp_path):
         ({"estimator": "Certificate"}, "estimator"),
         ({"parameters": {"max_iter": 0}}, "max_iter"),
         ({"parameters": {"steps": 3}}, "steps"),
-        ({"coding": "vector"}, "coding"),
+        ({"estimator": "TCBoostClassifier"}, "alpha"),
         ({"coding": None}, "sign has the shape"),
         ({"n_features": 0}, "n_features"),
         ({"n_features": 2}, "feature"),
@@ -148,6 +165,49 @@ def test_each_entry_of_the_header_is_checked(saved, of, tmp_path):
 def test_another_header_is_refused(saved, changes, why, tmp_path):
     header, arrays = unpacked(saved)
     assert_refused(packed(header | changes, arrays, tmp_path / "other.tcb"), why)
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"estimator": "AdaBoostMO"}, "probability_scale"),
+        ({"parameters": {"alpha": -1.0}}, "alpha"),
+        ({"parameters": {"cv": 1}}, "cv"),
+        ({"parameters": {"class_weight": [1, 2]}}, ""),
+        ({"n_iter": 1}, "history_.* has the shape"),
+        ({"n_features": 3}, "feature"),
+        ({"alpha": -1.0}, "alpha"),
+        ({"l1_ratio": 1.5}, "l1_ratio"),
+    ],
+)
+def test_another_header_of_rules_is_refused(saved_rules, changes, why, tmp_path):
+    header, arrays = unpacked(saved_rules)
+    assert_refused(packed(header | changes, arrays, tmp_path / "other.tcb"), why)
+
+
+def test_a_threshold_is_no_level(saved_rules, tmp_path):
+    header, arrays = unpacked(saved_rules)
+    is_level, path = arrays["is_level"], tmp_path / "model.tcb"
+    assert set(is_level) == {False, True}
+    for place, right, wrong in (
+        (is_level.argmin(), np.inf, [np.nan, -np.inf]),
+        (is_level.argmax(), np.nan, [np.inf, -np.inf]),
+    ):
+        for value in (right, *wrong):
+            arrays["value"] = unpacked(saved_rules)[1]["value"]
+            arrays["value"][place] = value
+            packed(header, arrays, path)
+            if value is right:
+                tcboost.load(path)
+            else:
+                assert_refused(path, "value must be")
+
+
+def test_columns_of_a_table_are_as_long_as_each_other(saved_rules, tmp_path):
+    header, arrays = unpacked(saved_rules)
+    for name in ("cv_results_alpha", "cv_results_chosen", "history_gap", "history_n_rules"):
+        other = arrays | {name: arrays[name][1:]}
+        assert_refused(packed(header, other, tmp_path / "model.tcb"), "has the shape")
 
 
 def test_other_archives_and_arrays_are_refused(tmp_path):
@@ -179,7 +239,8 @@ def test_a_missing_file(tmp_path):
 MODELS = {
     "stumps": lambda: AdaBoostMO(max_iter=3),
     "stumps with codes": lambda: AdaBoostECC(max_iter=3, random_state=0),
-    "stumps with vectors": lambda: TCBoostClassifier(theta=3.0, max_iter=3),
+    "rules": lambda: TCBoostClassifier(0.5, 0.5, 8),
+    "rules of levels": lambda: TCBoostClassifier(0.5, 0.5, categorical_features=[1, 2]),
     "products": lambda: AdaBoostMO([[1, 1], [1, -1], [-1, 1]], 3, weak_learner="product"),
     "discriminants": lambda: AdaBoostECC(max_iter=3, weak_learner="lda", random_state=0),
 }
@@ -199,6 +260,8 @@ WRONG = {  # values, by the array
     "w": [np.nan, np.inf, -np.inf, 1e308],
     "threshold": [np.nan],
     "coef": [np.nan, np.inf],
+    "intercept": [np.nan, -np.inf, 1e160],
+    "value": [-np.inf],
     "sign": [0, 2, -2, 2**62, -(2**63)],
     "feature": [-1, 4, 2**62, -(2**63)],
     "M": [0, 2, -128, 127],
@@ -209,8 +272,7 @@ WRONG = {  # values, by the array
 def test_each_value_is_checked(contents, tmp_path):
     header, arrays = unpacked(contents)
     for name in WRONG.keys() & arrays.keys():
-        wrong = [np.nan, np.inf] if name == "M" and arrays["M"].dtype == float else WRONG[name]
-        for value in wrong:
+        for value in WRONG[name]:
             array = arrays[name].copy()
             array.flat[1 if name == "classes" else -1] = value
             if (array == arrays[name]).all():
@@ -247,10 +309,10 @@ def test_each_array_must_be_there_and_no_other(contents, tmp_path):
     assert_refused(packed(header, arrays | {"more": np.arange(3)}, path), "more")
 
 
-def test_truth_values_and_characters_are_checked(saved, tmp_path):
+def test_truth_values_and_characters_are_checked(either, tmp_path):
     path = tmp_path / "model.tcb"
     for name in ("missing_right", "classes"):
-        header, arrays = unpacked(saved)
+        header, arrays = unpacked(either)
         arrays[name].view(np.uint8)[...] = 255
         assert_refused(packed(header, arrays, path), f"{name} is not an array")
 
@@ -306,11 +368,11 @@ def test_random_arrays_are_refused_or_predict(contents, tmp_path):
 # ---------------------------------------------------------------- damage
 
 
-def test_a_truncated_file_is_refused(saved, tmp_path):
-    path, size = tmp_path / "cut.tcb", len(saved)
+def test_a_truncated_file_is_refused(either, tmp_path):
+    path, size = tmp_path / "cut.tcb", len(either)
     cuts = {0, 1, 2, 3, 4, 5, 30, 31, 100, size - 30, size - 2, size - 1}
     for cut in sorted(cuts | set(range(50, size, size // 60))):
-        path.write_bytes(saved[:cut])
+        path.write_bytes(either[:cut])
         assert_refused(path)
 
 
@@ -336,15 +398,15 @@ def damaged(content, draw):
 
 
 @pytest.mark.parametrize("stored", [False, True])
-def test_a_damaged_file_is_refused_or_whole(saved, stored, tmp_path):
-    """400 seeded damages: each gives a ValueError that names the file, or changes nothing."""
+def test_a_damaged_file_is_refused_or_whole(either, stored, tmp_path):
+    """800 seeded damages: each gives a ValueError that names the file, or changes nothing."""
     path = tmp_path / "bad.tcb"
     if stored:
-        saved = packed(*unpacked(saved), path).read_bytes()
-    path.write_bytes(saved)
+        either = packed(*unpacked(either), path).read_bytes()
+    path.write_bytes(either)
     whole, draw, refused = scores(tcboost.load(path)).tobytes(), random.Random(1), 0
     for _ in range(200):
-        path.write_bytes(damaged(saved, draw))
+        path.write_bytes(damaged(either, draw))
         again = loaded(path)
         refused += again is None
         if again is not None:  # bytes that nothing depends on

@@ -310,7 +310,7 @@ def test_edges_of_a_list_that_grows(coded):
     oracle, rng = StumpOracle(rows), np.random.default_rng(0)
 
     def column():
-        stumps = [oracle.stump(int(j), 1) for j in rng.integers(len(oracle), size=3)]
+        stumps = [oracle.stump(int(j), 1) for j in rng.integers(oracle.starts[-1], size=3)]
         return Column((stumps[0],), draw_code(3, rng)) if coded else Column(tuple(stumps))
 
     def check(columns, seed):
@@ -347,49 +347,6 @@ def test_weights_of_60_bits():
     assert prices.best(None)[0][1] == 2.0**60
 
 
-# ---------------------------------------------------------------- with class vectors
-
-
-def brute_lengths(rows, V, oracle):
-    """Of every candidate, from what its stump says on raw values."""
-    return [
-        math.sqrt(sum(kernels.edge(oracle.stump(j, 1).predict(rows.X), v) ** 2 for v in V.T))
-        for j in range(len(oracle))
-    ]
-
-
-def place(j, oracle):
-    """The feature of a candidate; the constant is a place of its own."""
-    return -1 if j == 0 else oracle.stump(j, 1).feature
-
-
-@given(priced_tables(), st.integers(1, 5), st.sets(st.integers(0, 40)), st.booleans())
-@settings(deadline=None, max_examples=150)
-def test_vector_is_the_best_of_each_feature_in_order(table, limit, taken, between):
-    X, V = table
-    rows = rows_of(X)
-    oracle = StumpOracle(rows)
-    taken = sorted(j for j in taken if j < len(oracle))
-    columns = [Column((oracle.stump(j, 1),)) for j in taken]
-    prices = oracle.price(rows, V)
-    lengths = brute_lengths(rows, V, oracle)
-    best = {}  # the first of the longest of each feature, and of the constant
-    for j in range(len(oracle)):
-        length, d = (-1.0 if j in taken else lengths[j]), place(j, oracle)
-        part = d, sum(k <= j for k in taken) if between else 0
-        if part not in best or length > best[part][0]:
-            best[part] = length, j
-    expected = sorted(best.values(), key=lambda found: (-found[0], found[1]))[:limit]
-    of_all, found = prices.vector(columns, limit, between)
-    np.testing.assert_allclose(of_all, lengths, rtol=1e-15)
-    assert [j for _, j in found] == [j for _, j in expected]
-    assert [edge for edge, _ in found] == pytest.approx([e for e, _ in expected], rel=1e-15)
-    # A taken one is only there where nothing is left, and then below any floor.
-    assert all(edge == -1.0 for edge, j in found if j in taken)
-    stumps = [prices.hypothesis(j) for _, j in found]
-    assert [(h.candidate, h.sign) for h in stumps] == [(j, 1) for _, j in found]
-
-
 @given(priced_tables())
 @example((np.array([[np.nan, 1.0]]), np.array([[1, -1]])))
 @settings(deadline=None, max_examples=100)
@@ -399,7 +356,7 @@ def test_best_of_features(table):
     oracle = StumpOracle(rows)
     prices, D = oracle.price(rows, V), X.shape[1]
     expected = np.full((D, V.shape[1]), -np.inf)
-    for j in range(1, len(oracle)):
+    for j in range(1, oracle.starts[-1]):
         stump = oracle.stump(j, 1)
         edges = [abs(kernels.edge(stump.predict(rows.X), v)) for v in V.T]
         expected[stump.feature] = np.maximum(expected[stump.feature], edges)
@@ -455,7 +412,7 @@ def test_prices_tell_the_weights_on_the_margins(seed):
 
 @pytest.mark.parametrize("max_bins", [8, None])
 @pytest.mark.parametrize("several_blocks", [False, True])
-def test_margins_of_many_stumps_at_once(max_bins, several_blocks, monkeypatch):
+def test_scores_of_many_stumps_at_once(max_bins, several_blocks, monkeypatch):
     """Every stump of the class, of both signs; with features that have cells in common."""
     if several_blocks:
         monkeypatch.setattr(blocks, "_BLOCK", 70)
@@ -463,15 +420,16 @@ def test_margins_of_many_stumps_at_once(max_bins, several_blocks, monkeypatch):
     X = np.column_stack([rng.normal(size=n), *(rng.integers(k, size=n) for k in (4, 2, 9))])
     X[rng.random(X.shape) < 0.1] = np.nan
     rows = rows_of(X, max_bins, y=np.arange(n) % C)
-    oracle, margin = StumpOracle(rows), Pairwise(C)
-    columns = [Column((oracle.stump(j, s),)) for j in range(len(oracle)) for s in (-1, 1)]
+    oracle = StumpOracle(rows)
+    columns = [Column((oracle.stump(j, s),)) for j in range(oracle.starts[-1]) for s in (-1, 1)]
     v = rng.normal(size=(len(columns), C))
-    z, least, error = oracle.margins(columns, v)
-    F = sum(H * a for H, a in zip(oracle.predictions(columns), v, strict=True))
-    expected = margin.apply(F, rows.y)
-    np.testing.assert_allclose(z, expected, rtol=0, atol=1e-12)
-    assert least == z.min()
-    assert error == pytest.approx(rows.weight @ margin.wrong(z, rows.y))
-    z, least, error = oracle.margins([], v[:0])
-    assert not z.any()
-    assert (least, error) == (0.0, pytest.approx(rows.weight @ (rows.y > 0)))
+    table, used = oracle.table_of(columns, v)
+    F, first = np.zeros((len(rows), C)), rows.groups.first
+    for block in rows.blocks:
+        for g in used:
+            F[block.rows] += table[first[g] + block.cells[:, g].astype(int), :C]
+    expected = sum(H * a for H, a in zip(oracle.predictions(columns), v, strict=True))
+    np.testing.assert_allclose(F, expected, rtol=0, atol=1e-12)
+    table, used = oracle.table_of([], v[:0])
+    assert not table.any()
+    assert len(used) == 0

@@ -16,7 +16,7 @@ from tcboost.paper.protocol import Cell, cells
 ROUNDS = (3, 6)
 SOME = [Cell("stump", "iris", "AdaBoost.MO", k) for k in (1, 0)] + [
     Cell("lda", "iris", "AdaBoost.ECC", 0),
-    Cell("stump", "wine", "TCBoost, class vectors", 0),
+    Cell("stump", "wine", "MultiBoost.ECC, learned codes", 0),
 ]
 
 
@@ -37,8 +37,8 @@ def test_the_record_does_not_depend_on_the_workers(tmp_path, capsys):
     assert one == two
     assert len(one) == 1 + len(SOME) * len(ROUNDS)
     assert [row[:5] for row in one[1:3]] == [
-        ["stump", "wine", "TCBoost, class vectors", "3", "0"],
-        ["stump", "wine", "TCBoost, class vectors", "6", "0"],
+        ["stump", "wine", "MultiBoost.ECC, learned codes", "3", "0"],
+        ["stump", "wine", "MultiBoost.ECC, learned codes", "6", "0"],
     ]
     errors = [(tmp_path / str(j) / "errors.csv").read_bytes() for j in (1, 2)]
     assert errors[0] == errors[1]

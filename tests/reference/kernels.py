@@ -88,18 +88,6 @@ def largest_of_parts(A: Ints, starts: Ints, limit: int) -> list[list[tuple[int, 
     return [list(found) for found in zip(*columns, strict=True)]
 
 
-def longest(
-    A: Ints, taken: list[int], starts: Ints, limit: int
-) -> tuple[list[float], list[tuple[float, int]]]:
-    """Lengths, and the longest row of each part, the longest of these first; taken: -1."""
-    lengths = [math.sqrt(sum(int(a) ** 2 for a in row)) for row in A]
-    found = []
-    for first, last in itertools.pairwise(starts.tolist()):
-        part = [(-1.0 if j in taken else lengths[j], j) for j in range(first, last)]
-        found.append(max(part, key=lambda one: (one[0], -one[1])))
-    return lengths, sorted(found, key=lambda one: (-one[0], one[1]))[:limit]
-
-
 def row_hash(row: Array, seed: int) -> int:
     """Multiply and shift after every value; there is one NaN and one zero."""
     h, whole = seed, 2**64
@@ -279,14 +267,6 @@ def pairwise_wrong(z: Array, y: Ints) -> list[bool]:
     return out
 
 
-def cell_scores(cells: Ints, first: Ints, used: Ints, table: Array) -> list[list[float]]:
-    """For every row the sum of the table rows of its cells, in the groups in use."""
-    return [
-        [math.fsum(table[first[g] + row[g], k] for g in used) for k in range(table.shape[1])]
-        for row in cells.astype(int)
-    ]
-
-
 def log_loss_weights(z: Array, weight: Array) -> tuple[Array, float]:
     """weight_i exp(-z_ik) / K, normalised, and the logarithm of the sum."""
     K = z.shape[1]
@@ -295,18 +275,6 @@ def log_loss_weights(z: Array, weight: Array) -> tuple[Array, float]:
     e = [[math.exp(v - top) for v in row] for row in x]
     total = math.fsum(v for row in e for v in row)
     return np.array(e) / total, top + math.log(total)
-
-
-def cross_entropy_weights(z: Array, weight: Array) -> tuple[Array, float]:
-    """weight_i exp(-z_ik) / (1 + sum_k exp(-z_ik)), and the mean of the logarithms."""
-    out, losses = [], []
-    for s, row in zip(weight.tolist(), z.tolist(), strict=True):
-        top = max(0.0, *(-m for m in row))
-        e = [math.exp(-m - top) for m in row]
-        total = math.exp(-top) + math.fsum(e)
-        out.append([s * v / total for v in e])
-        losses.append(s * (top + math.log(total)))
-    return np.array(out), math.fsum(losses)
 
 
 def looked_up(cells, used, first, table, M, y):

@@ -286,10 +286,8 @@ def test_a_subset_is_what_its_rows_alone_would_be(table, data):
     n = len(rows)
     drawn = data.draw(st.lists(st.booleans(), min_size=n, max_size=n).filter(any))
     chosen, subset = np.array(drawn), rows.subset(np.array(drawn))
-    size = rows.size * float(rows.weight[chosen].sum())
-    alone = LocalRows(rows.X[chosen], rows.y[chosen], rows.weight[chosen], "auto", 1, size)
+    alone = LocalRows(rows.X[chosen], rows.y[chosen], rows.weight[chosen], "auto", 1)
     assert_identical(subset, alone)
-    assert subset.size == alone.size
 
 
 def test_a_sum_that_rounds_does_not_depend_on_the_order():
@@ -341,7 +339,7 @@ def test_rows_are_in_the_order_of_their_hashes(monkeypatch, n_hashes):
     X, y = rng.integers(3, size=(300, 3)).astype(float), rng.integers(3, size=300)
     weight = rng.integers(1, 4, size=300).astype(float)
     first, second = fewer(X, 1).tolist()
-    order, starts = blocks._canonical_groups(X, y, weight, 2)
+    order, starts = blocks.canonical_groups(X, y, weight, 2)
     keys = list(zip(first, second, y.tolist(), weight.tolist(), range(300), strict=True))
     assert order.tolist() == sorted(range(300), key=keys.__getitem__)
     content = np.column_stack([X, y])[order]
@@ -378,25 +376,6 @@ def test_blocks_know_their_threads(n_jobs):
 def test_the_sign_of_a_zero_is_no_content():
     X, y = np.array([[0.0], [-0.0]]), np.zeros(2, np.intp)
     assert_identical(local_rows(X, y, np.ones(2)), local_rows(X[::-1], y, np.ones(2)))
-
-
-def test_coarser_rows_are_those_of_fewer_bins():
-    rng = np.random.default_rng(0)
-    X = np.column_stack([rng.normal(size=300), rng.integers(3, size=300), np.full(300, np.nan)])
-    X[rng.random(300) < 0.1, 0] = np.nan
-    y, weight = rng.integers(2, size=300), rng.integers(1, 4, size=300)
-    rows, few = (local_rows(X, y, weight, max_bins) for max_bins in ("auto", 8))
-    coarse = rows.coarser(8)
-    assert [len(c) for c in coarse.binning.cuts] == [7, 2, 0]
-    for ours, theirs in zip(coarse.binning.cuts, few.binning.cuts, strict=True):
-        np.testing.assert_array_equal(ours, theirs)
-    for name in ("X", "y", "weight"):
-        np.testing.assert_array_equal(getattr(coarse, name), getattr(few, name))
-    V = rng.integers(-9, 10, size=(len(rows), 2))
-    np.testing.assert_array_equal(*(r.sum(Block.prefix_sums, V) for r in (coarse, few)))
-    assert len(rows.binning.cuts[0]) > 7  # they are as they were
-    assert few.coarser(8) is few
-    assert rows.coarser(None) is rows
 
 
 @pytest.mark.parametrize(
