@@ -5,7 +5,8 @@ BIN := $(VENV)/bin
 OLDEST := .venv-oldest
 SANITIZED := .venv-sanitize
 
-.PHONY: demo test test-all attack test-oldest test-browser sanitize lint bench bench-peers clean
+.PHONY: demo test test-all attack test-oldest test-browser sanitize lint bench bench-peers \
+  bench-default clean
 
 # Python sources are used in place; a change of the native core or of the settings reinstalls.
 SOURCES := pyproject.toml CMakeLists.txt $(wildcard cpp/*)
@@ -38,6 +39,10 @@ $(SANITIZED)/test.stamp: $(SOURCES) | $(SANITIZED)/bin/python
 
 $(VENV)/peers.stamp: $(SOURCES) | $(BIN)/python
 	$(BIN)/python -m pip install --quiet -e '.[peers]'
+	@touch $@
+
+$(VENV)/old.stamp: benchmarks/old.py | $(VENV)/peers.stamp
+	$(BIN)/python benchmarks/old.py
 	@touch $@
 
 demo: $(VENV)/demo.stamp
@@ -99,9 +104,12 @@ bench: $(VENV)/test.stamp $(VENV)/peers.stamp
 bench-peers: $(VENV)/peers.stamp
 	$(BIN)/python benchmarks/certificate.py
 	$(BIN)/python benchmarks/family.py
-	$(BIN)/python benchmarks/defaults.py
 	$(BIN)/python benchmarks/error_per_stump.py
 	$(BIN)/python benchmarks/ebm.py
+
+# The default against an older build and peers; the older build needs the whole history.
+bench-default: $(VENV)/peers.stamp $(VENV)/old.stamp
+	$(BIN)/python benchmarks/default.py $(BENCH)
 
 clean:
 	rm -rf $(VENV) $(OLDEST) $(SANITIZED) build dist

@@ -2,7 +2,7 @@
 
 Both are additive, a table a feature, so the EBM has no interactions. LightGBM's stumps at their
 defaults stand beside them for their log loss. All with one thread each. Parameters:
-class scores, in the vectors of the stumps and in the tables of the EBM; thresholds and leaves
+class scores, in the vectors of the rules and in the tables of the EBM; thresholds and leaves
 of LightGBM's stumps.
 
     python benchmarks/ebm.py [--sets ...] [--methods ...] [--out FILE] [--summary]
@@ -50,8 +50,7 @@ def parameters_and_bytes(method: str, model: Any) -> tuple[int, int]:
     if method == LIGHTGBM:
         stored = model.booster_.model_to_string().encode()
         return 3 * model.booster_.num_trees(), len(stored)
-    n_active = model.history_["n_active"][-1]
-    return n_active * len(model.classes_), our_size(model)
+    return model.coef_.size + model.intercept_.size, our_size(model)
 
 
 def evaluate(method: str, data: Parts) -> tuple[Any, ...]:

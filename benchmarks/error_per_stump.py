@@ -4,7 +4,7 @@ A peer whose stumps have vector leaves has one a round; one that fits a tree for
 as many a round as there are classes. The learning rate of each peer is chosen by three-fold
 cross validation on the training part, for each number of stumps; tcboost has no rate and runs
 at its defaults. All else is as each library has it. One thread; `seconds` are those of the last
-fit, which with tcboost chooses the budget too.
+fit, which with tcboost chooses the penalty too.
 
     python benchmarks/error_per_stump.py [--sets ...] [--methods ...] [--out FILE] [--summary]
 """
@@ -149,8 +149,9 @@ def evaluate(method: str, data: Parts, budgets: Sequence[int]) -> Iterator[tuple
     X, X_test, y, y_test = data
     if method == OURS:
         for stumps in budgets:
-            model, seconds = timed_fit(TCBoostClassifier(max_iter=stumps, n_jobs=1), X, y)
-            settings = f"theta={model.theta_:.4g} stumps={model.history_['n_active'][-1]}"
+            model, seconds = timed_fit(TCBoostClassifier(max_rules=stumps, n_jobs=1), X, y)
+            chosen = f"alpha={model.alpha_:.4g} l1_ratio={model.l1_ratio_:g}"
+            settings = f"{chosen} rules={model.n_rules_}"
             score = scores(model.predict_proba(X_test), y_test)
             yield stumps, *score, our_size(model), seconds, settings
         return

@@ -42,7 +42,9 @@ def models(T: int) -> dict[str, object]:
     return {
         "stage-wise": AdaBoostECC(coding="learned", **same),
         "totally corrective": MultiBoostECC(coding="learned", theta=10.0, **same),
-        "class vectors": TCBoostClassifier(theta=20.0, **same),
+        "class vectors": TCBoostClassifier(
+            alpha=1.0, l1_ratio=0.5, max_rules=T, max_bins=255, n_jobs=1
+        ),
     }
 
 

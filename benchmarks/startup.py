@@ -44,7 +44,7 @@ print(time.perf_counter() - start[0], time.process_time() - start[1])
 
 MODELS = (
     "TCBoostClassifier()",
-    "TCBoostClassifier(theta=5)",
+    "TCBoostClassifier(alpha=2, l1_ratio=0.5)",
     "MultiBoostECC(theta=5, max_iter=20)",
     "MultiBoostMO(theta=5, max_iter=20)",
     "MultiBoostHinge(theta=5, max_iter=20)",

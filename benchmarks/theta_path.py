@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.datasets import load_digits, load_wine
 from sklearn.model_selection import StratifiedKFold
 
-from tcboost import TCBoostClassifier, theta_path
+from tcboost import MultiBoostECC, theta_path
 
 DATA = {"wine": load_wine, "digits": load_digits}
 THETAS = [1, 2, 4, 8, 16, 32, 64]
@@ -22,7 +22,7 @@ FOLD_TOL = 3e-2  # what the path asks of the fits in its folds
 def independent(estimator, X, y):
     """Every budget from scratch, on all rows and in each fold."""
     for theta in THETAS:
-        model = TCBoostClassifier(**{**estimator.get_params(), "theta": theta})
+        model = MultiBoostECC(**{**estimator.get_params(), "theta": theta})
         model.fit(X, y)
         model.set_params(tol=FOLD_TOL)
         for train, _ in StratifiedKFold(5).split(X, y):
@@ -46,7 +46,7 @@ def main() -> None:
         times = []
         for repeat in range(options.repeats):  # interleaved, on other rows each time
             rows = np.random.default_rng(repeat).permutation(len(y))[: options.rows]
-            estimator = TCBoostClassifier(tol=1e-2, max_iter=200)
+            estimator = MultiBoostECC("learned", tol=1e-2, max_iter=200)
             arguments = estimator, X[rows], y[rows]
             times.append(
                 (
