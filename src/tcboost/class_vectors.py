@@ -111,7 +111,6 @@ class State:
     def __init__(self, problem: VectorProblem, n: int, model: Model, penalty: Penalty) -> None:
         self.problem, self.penalty = problem, penalty
         self.p: Vector = np.empty((n, problem.stride))
-        self._other = self.p  # a second matrix, made when it is first needed
         self._used, self._paths = model.used, list[Vector]()  # of sweeps of these rules
         self.set(model)
 
@@ -151,15 +150,10 @@ class State:
         z = np.zeros(path.shape[1:])
         for share, one in zip(np.split(weight / total, len(x)), x, strict=True):
             z += (share @ one[1:]).reshape(z.shape)
-        before = vars(self).copy()
-        if self._other is self.p:
-            self._other = np.empty_like(self.p)
-        self.p, self._other = self._other, self.p
-        self.set(Model(z[0].copy(), self.model.used, z[1:].copy()))
-        if not self.objective < before["objective"]:
-            other = self.p
-            self.__dict__.update(before)
-            self._other = other
+        model, objective = self.model, self.objective
+        self.set(Model(z[0].copy(), model.used, z[1:].copy()))
+        if not self.objective < objective:
+            self.set(model)
 
     def edges(self) -> tuple[Vector, float, float]:
         """The lengths of all edges; the gap over all rules, and over those in use."""

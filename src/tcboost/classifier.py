@@ -232,14 +232,14 @@ class TCBoostClassifier(CallbackSupportMixin, ScoringClassifier):
         last: TCBoostClassifier | None,
         report: Any,
     ) -> None:
-        tables: dict[int, CellTable] = {}
+        last_table: list[CellTable] = []  # of many rows one is enough
 
         def table(l1_ratio: float) -> CellTable:
             bins = bins_for(l1_ratio, self.max_bins)
-            if bins not in tables:
-                tables.clear()  # of many rows one is enough
-                tables[bins] = rows.table(bins)
-            return tables[bins]
+            if not any(one.is_cut_into(bins) for one in last_table):
+                last_table.clear()
+                last_table.append(rows.table(bins))
+            return last_table[0]
 
         search = None
         if isinstance(self.alpha, str) or isinstance(self.l1_ratio, str):

@@ -29,6 +29,8 @@ class CellTable:
     features: tuple[Feature, ...]
     cells: tuple[Cells, ...]
     masses: tuple[Vector, ...]  # weights of the cells
+    max_bins: int
+    exact: bool  # whether every value of a numeric column has a cell of its own
 
     @property
     def layout(self) -> Layout:
@@ -82,6 +84,11 @@ class CellTable:
             found += feature.rules(j, numbers - first[j], self.masses[j])
         return found
 
+    def is_cut_into(self, bins: int) -> bool:
+        """Whether another table of the same rows in so many bins would be this one."""
+        most = max((f.n_cells - 1 for f in self.features if f.ordered), default=0)
+        return self.max_bins == bins or (self.exact and most <= bins < self.max_bins)
+
     def numbers(self, rules: Sequence[Rule]) -> NDArray[np.int64]:
         """The numbers of rules as they were found on maybe other rows, the nearest there are.
 
@@ -115,24 +122,25 @@ def cell_table(
 ) -> CellTable:
     """The cells of the chosen rows of X, numeric columns in at most so many bins."""
 
-    def make(j: int, values: Vector) -> tuple[Feature, Cells, Vector]:
+    def make(j: int, values: Vector) -> tuple[Feature, Cells, Vector, bool]:
         feature: Feature
         if categorical[j]:
-            feature = Levels(np.unique(values) + 0.0)  # one kind of zero
+            feature, exact = Levels(np.unique(values) + 0.0), True  # one kind of zero
             cells = feature.cells(values)
         else:
-            cuts, _, bins = cut_feature(values, weight, max_bins)
+            cuts, exact, bins = cut_feature(values, weight, max_bins)
             none = bins == 0
             feature = Ordered(cuts, bool(none.any() and not none.all()))
             cells = bins.astype(np.uint16, copy=False)
-        return feature, cells, np.bincount(cells, weight, feature.n_cells).astype(float)
+        mass = np.bincount(cells, weight, feature.n_cells).astype(float)
+        return feature, cells, mass, exact
 
     n_features = X.shape[1]
     buffer = np.empty((min(n_features, _AT_ONCE), len(chosen)))
-    made: list[tuple[Feature, Cells, Vector]] = []
+    made: list[tuple[Feature, Cells, Vector, bool]] = []
     for j in range(0, n_features, _AT_ONCE):
         values = buffer[: n_features - j]
         chosen_values(X, chosen, j, values, n_threads)
         made += in_threads(make, n_threads, range(j, j + len(values)), values)
-    features, cells, masses = zip(*made, strict=True)
-    return CellTable(features, cells, masses)
+    features, cells, masses, exact = zip(*made, strict=True)
+    return CellTable(features, cells, masses, max_bins, all(exact))
