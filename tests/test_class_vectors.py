@@ -43,6 +43,7 @@ class Rows:
     def solve(self, o, max_rules=UNLIMITED, start=None, n_threads=1, **settings):
         start = Model.empty(self.C) if start is None else start
         problem = self.problem(n_threads)
+        settings.setdefault("share", 10.0 * settings["tol"])
         return solve(problem, self.n, self.table.layout, start, o, max_rules, **settings)
 
     def columns(self):

@@ -24,10 +24,9 @@ _MOST = 12  # values below or above the first one
 # The alpha of curves that compares to one of steps; how much worse it may be at first, and how
 # much better curves must be in the end.
 _CURVES_PER_STEPS, _HOPELESS, _CLEARLY = 5.05, 1.2, 0.99
-# A model that is compared is solved to a gap of this share of the labels' entropy, or of the
-# least loss so far.
-_OF_ENTROPY, _OF_LOSS = 0.02, 0.1
-_APPROACH = 0.03  # the share of the objective for models on the way to the last one
+# Models that are compared are solved to a gap of this share of their objective, those on the
+# way to the last one to this, and that one to ten times `tol`, or to `tol` where it is less.
+_COMPARED, _APPROACH, _LAST = 0.03, 0.1, 10.0
 
 
 def bins_for(l1_ratio: float, max_bins: int | str) -> int:
@@ -65,13 +64,12 @@ class Part:
         self.model = Model.empty(C)
 
     def validate(
-        self, alpha: float, l1_ratio: float, max_rules: int, gap: float, smooth: float
+        self, alpha: float, l1_ratio: float, max_rules: int, smooth: float
     ) -> tuple[float, float, int]:
         """Loss and error of the rows held out, and the number of rules."""
         penalty = Penalty.of_alpha(alpha, l1_ratio, self.total)
-        found = solve(
-            self.problem, self.n, self.layout, self.model, penalty, max_rules, gap=gap
-        )
+        problem = self.problem, self.n, self.layout
+        found = solve(*problem, self.model, penalty, max_rules, share=_COMPARED)
         self.model = b, used, v = found.model
         p = np.empty((len(self.y), self.held.stride))
         self.held.probabilities(b, v, used, p)
@@ -93,9 +91,6 @@ class Search:
     verbose: int = 0
 
     def __post_init__(self) -> None:
-        share = np.bincount(self.rows.y, self.rows.merged(), self.rows.n_classes)
-        share = share[share > 0] / share.sum()
-        self._entropy = -float((share * np.log(share)).sum())
         self._smooth = 1.0 / (1.0 + float(self.rows.units.sum()))
         self.tried: list[Tried] = []
         self._all_parts: dict[float, list[Part]] = {}  # of each l1_ratio
@@ -116,11 +111,9 @@ class Search:
 
     def loss(self, alpha: float) -> float:
         """Of the rows held out, at this alpha."""
-        least = min((one.log_loss for one in self.tried), default=math.inf)
-        gap = min(_OF_ENTROPY * self._entropy, _OF_LOSS * least)
 
         def one(part: Part) -> tuple[float, float, int]:
-            return part.validate(alpha, self._l1_ratio, self.max_rules, gap, self._smooth)
+            return part.validate(alpha, self._l1_ratio, self.max_rules, self._smooth)
 
         found = np.array(in_threads(one, self._at_once, self._parts))
         weight = np.array([part.held_total for part in self._parts])
@@ -229,7 +222,8 @@ def fit_at(
         start = Model.empty(rows.n_classes)
         for factor in (4.0, 2.0):
             penalty = Penalty.of_alpha(factor * alpha, l1_ratio, rows.total)
-            way = solve(problem, n, layout, start, penalty, max_rules, tol=max(tol, _APPROACH))
-            start = way.model
+            share = max(_LAST * tol, _APPROACH)
+            start = solve(problem, n, layout, start, penalty, max_rules, share=share).model
     penalty = Penalty.of_alpha(alpha, l1_ratio, rows.total)
-    return solve(problem, n, layout, start, penalty, max_rules, tol=tol, watch=watch)
+    goal = {"tol": tol, "share": _LAST * tol}
+    return solve(problem, n, layout, start, penalty, max_rules, **goal, watch=watch)

@@ -27,7 +27,6 @@ Rules = NDArray[np.int64]
 _SWEEPS = 4  # of a round
 # Of one that admits more rules than one for so many in use: they will have to move on anyway.
 _GROWING, _SWEEPS_GROWING = 4, 2
-_OF_OBJECTIVE = 10.0  # times the tolerance: the share of the objective that a gap may be
 _ROUNDS = 1000
 # Rounds whose sweeps an extrapolation is made of, and the numbers that it may keep for that;
 # more only where they are an eighth of the probabilities.
@@ -200,11 +199,11 @@ def solve(
     penalty: Penalty,
     max_rules: int,
     *,
-    tol: float = 1.0,
-    gap: float = math.inf,
+    tol: float = math.inf,
+    share: float = math.inf,
     watch: Callable[[Solution], bool] = lambda found: False,
 ) -> Solution:
-    """To a `gap`, and to one of `tol` that is also below a percent of the objective for 1e-3.
+    """To a gap of `tol`, or of this share of the objective where that is less.
 
     With no more than `max_rules`, as near to it as exchanging rules leads. `watch` sees what a
     fit that is stopped after this round would return, and says whether to stop.
@@ -223,9 +222,9 @@ def solve(
         state.extrapolate(state.sweep(_CURVATURE, _SWEEPS))
     best, least, history = state.model, math.inf, list[dict[str, float]]()
     curvature, idle, swaps, swapped = _CURVATURE, 0, max(1, max_rules // _SWAPS), False
-    status, wanted = "max_iter", gap
+    status = "max_iter"
     for _ in range(_ROUNDS):
-        target = min(wanted, tol * min(1.0, _OF_OBJECTIVE * state.objective))
+        target = min(tol, share * state.objective)
         if not state.objective <= least + 1e-12 * (1.0 + abs(least)):
             state.set(best)
             if swapped:
