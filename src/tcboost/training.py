@@ -36,7 +36,7 @@ class TrainingRows:
     X: Vector
     labels: NDArray[np.intp]
     weight: Vector
-    n_classes: int
+    of_class: Vector  # a factor on the weights of the rows of each class
     categorical: NDArray[np.bool_]
     n_threads: int
     order: Places
@@ -48,13 +48,13 @@ class TrainingRows:
         X: Vector,
         labels: NDArray[np.intp],
         weight: Vector,
-        n_classes: int,
+        of_class: Vector,
         categorical: NDArray[np.bool_],
         n_threads: int,
     ) -> TrainingRows:
         """In canonical order."""
         order, starts = canonical_groups(X, labels, weight, n_threads)
-        about = n_classes, categorical, n_threads
+        about = of_class, categorical, n_threads
         return cls(X, labels, weight, *about, order, starts)
 
     @property
@@ -68,16 +68,22 @@ class TrainingRows:
         return self.labels[self.chosen].astype(np.int32)
 
     @property
+    def n_classes(self) -> int:
+        """How many there are."""
+        return len(self.of_class)
+
+    @property
     def total(self) -> float:
         """The weight of all rows: alpha is worth so many."""
-        return exact_sum(self.weight)
+        return exact_sum(self.merged())
 
     def merged(self, some: NDArray[np.bool_] | None = None) -> Vector:
         """Weights of the rows that differ, or what some of those given add to them."""
         weight = self.weight[self.order]
         if some is not None:
             weight *= some[self.order]
-        return np.add.reduceat(weight, self.starts)
+        # Factors come last, so that copies with whole weights add up exactly.
+        return np.add.reduceat(weight, self.starts) * self.of_class[self.y]
 
     @property
     def counts(self) -> Places:
@@ -127,21 +133,23 @@ def read_rows(
     check_classification_targets(y)
     X = np.require(X, requirements="A")  # fields of a record may lie anywhere
     estimator._check_values(X)
-    weight = given = read_weights(sample_weight, X)
+    given = read_weights(sample_weight, X)
     if not math.isfinite(math.fsum(given / len(given))) or given.max() > 1e300:
         raise ValueError("sample_weight is too large to be added up")
+    factor = np.ones(len(given))
     if isinstance(estimator.class_weight, dict):
-        weight = given * compute_sample_weight(estimator.class_weight, y)
-        if not np.isfinite(weight).all():
-            named = {plain(c): plain(w) for c, w in estimator.class_weight.items()}
-            raise ValueError(f"class_weight must be finite numbers: {named}")
+        factor = compute_sample_weight(estimator.class_weight, y)
+    weight = given * factor
+    if not np.isfinite(weight).all():
+        named = {plain(c): plain(w) for c, w in estimator.class_weight.items()}
+        raise ValueError(f"class_weight must be finite numbers: {named}")
     if (weight < 0).any():
         raise ValueError("sample_weight and class_weight must not be negative")
     kept = weight > 1e-200 * weight.max()  # less weighs nothing
     if not kept.any():
         raise ValueError("sample_weight and class_weight leave no row of positive weight")
     if not kept.all():
-        X, y, weight = X[kept], y[kept], weight[kept]
+        X, y, given, factor = X[kept], y[kept], given[kept], factor[kept]
     estimator.classes_, labels = encoded(y)
     n_classes = len(estimator.classes_)
     if n_classes < 2:
@@ -149,13 +157,14 @@ def read_rows(
             f"y holds one class only ({plain(estimator.classes_[0])!r}) among the rows of "
             "positive weight; a classifier needs at least two"
         )
+    of_class = factor[np.unique(labels, return_index=True)[1]]
     if isinstance(estimator.class_weight, str):
         # "balanced": a weight of 2 is two rows, here too.
-        of_class = [exact_sum(weight[labels == c]) for c in range(n_classes)]
-        weight = weight * (exact_sum(weight) / n_classes / np.array(of_class))[labels]
+        sums = np.array([exact_sum(given[labels == c]) for c in range(n_classes)])
+        of_class = exact_sum(given) / n_classes / sums
     categorical = _categorical(estimator, X)
     n_threads = effective_n_jobs(estimator.n_jobs)
-    return TrainingRows.of(X, labels, weight, n_classes, categorical, n_threads), kept
+    return TrainingRows.of(X, labels, given, of_class, categorical, n_threads), kept
 
 
 def _categorical(estimator: Any, X: Vector) -> NDArray[np.bool_]:
