@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cells.hpp"
+#include "machine.hpp"
 
 namespace tcboost {
 
@@ -136,12 +137,15 @@ constexpr double hold = 1e6;              // curvature of a segment that stays, 
 // rules before make a cycle linear in the rules.
 //
 // A segment that is `held` stays where it is; there is none if this is their number.
-inline void small_problem(const Segments& segments, double* G, double* H, const Penalty& o,
-                          std::size_t stride, std::size_t held, double* b, double* v, double* d) {
+template <class Stride>
+TCBOOST_INLINE void small_problem_of(const Segments& segments, double* G, double* H,
+                                     const Penalty& o, Stride stride, std::size_t held, double* b,
+                                     double* v, double* d) {
     const std::size_t T = segments.rules.size(), n = segments.n;
     const bool nested = segments.feature && segments.feature->kind == Kind::ordered;
     using Numbers = std::vector<double>;
-    Numbers HT(stride, 0.0), W(stride), old(v, v + T * stride), steps(T * stride, 0.0);
+    Numbers HT(stride, 0.0), W(stride), per_W(stride), level(stride);
+    Numbers old(v, v + T * stride), steps(T * stride, 0.0);
     if (held < n) {
         Numbers others(stride, 0.0);
         for (std::size_t g = 0; g < n; ++g)
@@ -154,7 +158,10 @@ inline void small_problem(const Segments& segments, double* G, double* H, const 
     }
     for (std::size_t g = 0; g < n; ++g)
         for (std::size_t c = 0; c < stride; ++c) HT[c] += H[g * stride + c];
-    for (std::size_t c = 0; c < stride; ++c) W[c] = HT[c] + o.intercept + 1e-300;
+    for (std::size_t c = 0; c < stride; ++c) {
+        W[c] = HT[c] + o.intercept + 1e-300;
+        per_W[c] = 1.0 / W[c];
+    }
     Numbers R(T * stride), M(T * stride), K(T), Q(n * stride), QR(T * stride), QT(stride);
     Numbers S1(stride), S3(stride), SR(stride), rise(stride, 0.0), z(stride);
     segments.right_sums(H, stride, R.data());
@@ -185,7 +192,10 @@ inline void small_problem(const Segments& segments, double* G, double* H, const 
                 QT[c] += Q[k] = G[k] + H[k] * d[k];
             }
         segments.right_sums(Q.data(), stride, QR.data());
-        for (std::size_t c = 0; c < stride; ++c) S1[c] = S3[c] = SR[c] = 0.0;
+        for (std::size_t c = 0; c < stride; ++c) {
+            S1[c] = S3[c] = SR[c] = 0.0;
+            level[c] = (QT[c] + o.intercept * (b[c] + rise[c])) * per_W[c];
+        }
         double moved = 0.0;
         for (std::size_t t = 0; t < T; ++t) {
             const double *m = &M[t * stride], *right = &R[t * stride];
@@ -200,10 +210,9 @@ inline void small_problem(const Segments& segments, double* G, double* H, const 
                     const double of_missing = with_missing ? missing[c] : 0.0;
                     both = (right[c] - of_missing) * S1[c] + of_missing * SR[c];
                 }
-                const double level = QT[c] + o.intercept * (b[c] + rise[c]);
                 const double slope = 2.0 * S3[c] - HT[c] * S1[c];
-                const double g = 2.0 * QR[t * stride + c] - QT[c] - m[c] * level / W[c] -
-                                 m[c] * S1[c] - 2.0 * S3[c] + 4.0 * both - m[c] * slope / W[c];
+                const double g = 2.0 * QR[t * stride + c] - QT[c] - m[c] * S1[c] - 2.0 * S3[c] +
+                                 4.0 * both - m[c] * (level[c] + slope * per_W[c]);
                 z[c] = K[t] * vt[c] - g;
                 squares += z[c] * z[c];
             }
@@ -245,6 +254,14 @@ inline void small_problem(const Segments& segments, double* G, double* H, const 
     for (std::size_t k = 0; k < n * stride; ++k) d[k] *= part;
     for (std::size_t k = 0; k < T * stride; ++k) v[k] = old[k] + part * steps[k];
     for (std::size_t c = 0; c < stride; ++c) b[c] += part * rise[c];
+}
+
+TCBOOST_WIDE inline void small_problem(const Segments& segments, double* G, double* H,
+                                       const Penalty& o, std::size_t stride, std::size_t held,
+                                       double* b, double* v, double* d) {
+    with_stride(stride, [&](auto constant) TCBOOST_INLINED {
+        small_problem_of(segments, G, H, o, constant, held, b, v, d);
+    });
 }
 
 }  // namespace tcboost
