@@ -86,9 +86,9 @@ inline void make_groups(LabelledCells& data) {
     if (most > 1 && single.size() > 1)
         for (std::size_t first = 0; first < single.size(); first += most) {
             const std::size_t last = std::min(single.size(), first + most);
-            BitGroup group{{single.begin() + std::ptrdiff_t(first), single.begin() + std::ptrdiff_t(last)},
-                           std::vector<std::uint16_t>(data.n, 0),
-                           {}};
+            const auto from = single.begin() + std::ptrdiff_t(first);
+            const auto to = single.begin() + std::ptrdiff_t(last);
+            BitGroup group{{from, to}, std::vector<std::uint16_t>(data.n, 0), {}};
             for (std::size_t bit = 0; bit < last - first; ++bit) {
                 const std::uint16_t* cells = data.features[single[first + bit]].cells;
                 for (std::size_t i = 0; i < data.n; ++i)
