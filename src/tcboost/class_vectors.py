@@ -36,9 +36,8 @@ _PATHS, _NUMBERS = 8, 1 << 16
 _CURVATURE, _SAFE_CURVATURE, _MOST_CURVATURE = 1.5, 2.0, 20.0
 # Of the penalty: what an edge must exceed to be worth a rule, until those in use are solved.
 _ABOVE = 1.01
-_LEVEL = (
-    0.25  # of the way from there to the longest edge: what it must reach to be admitted now
-)
+# Of the way from there to the longest edge: what it must reach to be admitted now.
+_LEVEL = 0.25
 _FEWEST = 8  # rules admitted at once: so many, or as many as are in use
 _SWAPS = 10  # where no more rules are allowed, one of so many may be exchanged in a round
 # A round that gains less of the tolerance is idle, and so many one after the other are the end.
