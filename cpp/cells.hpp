@@ -64,8 +64,6 @@ struct LabelledCells {
     std::size_t n, n_classes, stride;
     double scale;               // sums are integers in units of 1 / scale
     std::vector<double> floor;  // of the entries of a row of probabilities
-
-    std::size_t padded() const { return n * stride; }
 };
 
 // Lanes of a row: a multiple of what a register holds. Those behind the last class hold zeros.
@@ -162,8 +160,7 @@ TCBOOST_INLINE double exponential(double x) {
 // No probability is below, so that each can grow again.
 constexpr double least_probability = 1e-290;
 
-// Rows a task takes; a number of its own for each thread's tables would change no bit, but sums of
-// doubles are made by tasks.
+// Rows a task takes, whatever the number of threads: sums of doubles are made by tasks.
 constexpr std::size_t rows_of_task = 2048;
 
 }  // namespace tcboost
