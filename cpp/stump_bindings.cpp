@@ -82,34 +82,23 @@ auto largest_of_parts(Weights A, Offsets starts, std::size_t limit) {
     return tcboost::largest_of_parts(A.data(), A.shape(1), starts.data(), starts.size() - 1, limit);
 }
 
-nb::tuple stump_tables(const std::vector<std::int64_t>& feature,
-                       const std::vector<double>& threshold,
-                       const std::vector<std::int64_t>& sign,
-                       const std::vector<bool>& missing_right, Weights v) {
-    const std::size_t t = feature.size();
-    if (threshold.size() != t || sign.size() != t || missing_right.size() != t || v.shape(0) != t)
-        throw std::invalid_argument("a stump has a feature, a threshold, a sign, a side and a v");
-    auto held = tcboost::stump_tables(feature, threshold, sign, missing_right, v.data(),
-                                      v.shape(1));
-    return nb::make_tuple(as_array(std::move(held.feature)), as_array(std::move(held.start)),
-                          as_array(std::move(held.cuts)), as_array(std::move(held.table)));
-}
+using Table = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
-nb::object stump_scores(Features X, Offsets feature, Offsets start, Reals cuts, Weights table,
-                        double unit, std::size_t width, bool best, int n_threads) {
+nb::object table_scores(Features X, Offsets feature, Offsets start, Reals cuts, Table table,
+                        Reals base, std::size_t width, bool best, int n_threads) {
     const std::size_t n = X.shape(0), n_used = feature.shape(0);
     if (start.shape(0) != n_used + 1 || start(0) != 0 ||
         !std::is_sorted(start.data(), start.data() + n_used + 1) ||
         std::size_t(start(n_used)) != cuts.shape(0))
         throw std::invalid_argument("start must ascend from zero to the number of cuts");
-    if (table.shape(0) != cuts.shape(0) + 2 * n_used || table.shape(1) % 4 ||
-        width > table.shape(1))
+    if (table.shape(0) != cuts.shape(0) + 2 * n_used || base.shape(0) % 4 ||
+        table.shape(1) != base.shape(0) || width > base.shape(0))
         throw std::invalid_argument("table needs two rows a feature more than there are cuts");
     check_below(feature.data(), n_used, X.shape(1), "X has no such feature");
-    const tcboost::StumpTables model{n_used,       feature.data(), start.data(), cuts.data(),
-                                     table.data(), table.shape(1), unit};
+    const tcboost::StepTables model{n_used,       feature.data(), start.data(), cuts.data(),
+                                    table.data(), base.data(),    base.shape(0)};
     auto run = [&](double* scores, std::int64_t* classes) {
-        tcboost::stump_scores(X.data(), X.stride(0), X.stride(1), n, model, width, n_threads,
+        tcboost::table_scores(X.data(), X.stride(0), X.stride(1), n, model, width, n_threads,
                               scores, classes);
     };
     if (best)
@@ -137,11 +126,8 @@ void bind_stumps(nb::module_& m) {
           "The row of A of the largest edge for each code, or for the best of all, and its edge.");
     m.def("largest_of_parts", &largest_of_parts, "A"_a.noconvert(), "starts"_a.noconvert(), "limit"_a,
           "For each column the rows of A of the largest edges, one a part, up to a limit.");
-    m.def("stump_tables", &stump_tables, "feature"_a, "threshold"_a, "sign"_a, "missing_right"_a,
-          "v"_a.noconvert(),
-          "For `stump_scores`: features, starts, cuts and the flat table of a sum of stumps.");
-    m.def("stump_scores", &stump_scores, "X"_a.noconvert(), "feature"_a.noconvert(),
-          "start"_a.noconvert(), "cuts"_a.noconvert(), "table"_a.noconvert(), "unit"_a, "width"_a,
-          "best"_a, "n_threads"_a,
+    m.def("table_scores", &table_scores, "X"_a.noconvert(), "feature"_a.noconvert(),
+          "start"_a.noconvert(), "cuts"_a.noconvert(), "table"_a.noconvert(), "base"_a.noconvert(),
+          "width"_a, "best"_a, "n_threads"_a,
           "Scores of the rows of X, or the best of them, from one table a feature.");
 }

@@ -1,8 +1,8 @@
-// Scores of a stump model, compiled into one table for each feature it uses.
+// Scores of an additive model, from one table for each feature it uses.
 //
 // A sum of stumps on one feature is a step function of it, so that a row costs one search and
-// one table row a feature, however many stumps there are. The tables are integers, so that the
-// sums are exact: classes that tie, tie here, and no order of the sum decides.
+// one table row a feature, however many stumps there are. Entries are multiples of a unit that no
+// sum exceeds 2^53 times, so that sums are exact: no order of them decides.
 #pragma once
 
 #include <algorithm>
@@ -11,8 +11,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <numeric>
-#include <utility>
 #include <vector>
 
 #include "machine.hpp"
@@ -20,69 +18,17 @@
 
 namespace tcboost {
 
-struct StumpTables {
+struct StepTables {
     std::size_t n_used;           // features in use
     const std::int64_t* feature;  // which they are
     const std::int64_t* start;    // where their cuts start; n_used + 1 entries
     const double* cuts;           // ascending for each feature
     // For each feature a row for missing values, one for values up to the first cut, and one
     // for those above each cut; `stride` columns, a multiple of four.
-    const std::int64_t* table;
+    const double* table;
+    const double* base;  // one such row, for all
     std::size_t stride;
-    double unit;  // of the integers
 };
-
-// The same, held.
-struct HeldTables {
-    std::vector<std::int64_t> feature, start{0}, table;
-    std::vector<double> cuts;
-};
-
-// The tables of ``sum_j h_j v_j`` of t stumps: h_j is `sign` where x is above the threshold, or
-// missing with those to the right, else -sign. With NumPy's two dozen calls it took five times
-// as long for the few stumps of iris.
-inline HeldTables stump_tables(const std::vector<std::int64_t>& feature,
-                               const std::vector<double>& threshold,
-                               const std::vector<std::int64_t>& sign,
-                               const std::vector<bool>& missing_right, const std::int64_t* v,
-                               std::size_t width) {
-    const std::size_t t = feature.size(), stride = (width + 3) / 4 * 4;
-    std::vector<std::size_t> order(t);
-    std::iota(order.begin(), order.end(), std::size_t(0));
-    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-        return std::make_pair(feature[a], threshold[a]) < std::make_pair(feature[b], threshold[b]);
-    });
-    HeldTables held;
-    auto& table = held.table;
-    for (std::size_t s = 0, end = 0; s < t; s = end) {
-        const std::int64_t d = feature[order[s]];
-        std::size_t at = table.size() + stride;  // values up to the first cut
-        table.resize(table.size() + 2 * stride);
-        for (end = s; end < t && feature[order[end]] == d; ++end) {
-            const std::size_t j = order[end];
-            for (std::size_t k = 0; k < width; ++k) {
-                const std::int64_t step = sign[j] * v[j * width + k];
-                table[at - stride + k] += missing_right[j] ? step : -step;
-                table[at + k] -= step;
-            }
-        }
-        const std::size_t n_cuts = held.cuts.size();
-        for (std::size_t i = s; i < end; ++i) {
-            const std::size_t j = order[i];
-            if (held.cuts.size() == n_cuts || held.cuts.back() != threshold[j]) {
-                held.cuts.push_back(threshold[j]);
-                table.resize(table.size() + stride);
-                std::copy_n(&table[at], stride, &table[at + stride]);
-                at += stride;
-            }
-            for (std::size_t k = 0; k < width; ++k)
-                table[at + k] += 2 * sign[j] * v[j * width + k];
-        }
-        held.feature.push_back(d);
-        held.start.push_back(std::int64_t(held.cuts.size()));
-    }
-    return held;
-}
 
 // How many of the m cuts are below x; none for NaN. The step is an arithmetic one, as a branch
 // would be mispredicted half of the time.
@@ -106,7 +52,7 @@ class Places {
         : cuts_(cuts), n_cuts_(n_cuts), most_(n_cuts) {
         if (!many_rows || n_cuts < 2) return;
         first_.resize(8 * n_cuts);
-        low_ = std::isinf(cuts[0]) ? cuts[1] : cuts[0];  // a constant is cut at -infinity
+        low_ = cuts[0];
         scale_ = static_cast<double>(first_.size()) / (cuts[n_cuts - 1] - low_);
         for (std::size_t c = 0; c < n_cuts; ++c) ++first_[bucket(cuts[c])];
         most_ = *std::max_element(first_.begin(), first_.end());
@@ -153,36 +99,36 @@ class Places {
 // in a row are as long; then the table rows of a row are added up.
 constexpr std::size_t block_rows = 64;
 
-// out[i, k] = unit times the sum over u of table[place[u, i], k] for k < width. Stride is that of
+// out[i, k] = base[k] plus the sum over u of table[place[u, i], k] for k < width. Stride is that of
 // the table where the compiler shall know it, to keep the sums in registers, or zero.
 //
 // With `best` the k of the largest, the first on a tie, goes there instead: scores would cost as
 // much to store as to compute.
 template <std::size_t Stride>
-TCBOOST_WIDE void add_table_rows(const StumpTables& model, const std::uint32_t* place,
+TCBOOST_WIDE void add_table_rows(const StepTables& model, const std::uint32_t* place,
                                  std::size_t rows, std::size_t width, double* out,
                                  std::int64_t* best) {
     const std::size_t stride = Stride ? Stride : model.stride;
-    std::vector<std::int64_t> any(Stride ? 0 : stride);
-    std::vector<double> scores(width);
+    std::vector<double> any(Stride ? 0 : stride);
     for (std::size_t i = 0; i < rows; ++i) {
-        std::array<std::int64_t, Stride ? Stride : 1> fixed{};
-        std::int64_t* sums = Stride ? fixed.data() : any.data();
-        if (!Stride) std::fill(any.begin(), any.end(), 0);
+        std::array<double, Stride ? Stride : 1> fixed;
+        double* sums = Stride ? fixed.data() : any.data();
+        std::copy_n(model.base, stride, sums);
         for (std::size_t u = 0; u < model.n_used; ++u) {
-            const std::int64_t* step = model.table + place[u * block_rows + i] * stride;
+            const double* step = model.table + place[u * block_rows + i] * stride;
             for (std::size_t k = 0; k < stride; ++k) sums[k] += step[k];
         }
-        double* to = best ? scores.data() : out + i * width;
-        for (std::size_t k = 0; k < width; ++k) to[k] = static_cast<double>(sums[k]) * model.unit;
-        if (best) best[i] = std::max_element(to, to + width) - to;
+        if (best)
+            best[i] = std::max_element(sums, sums + width) - sums;
+        else
+            std::copy_n(sums, width, out + i * width);
     }
 }
 
-// out[i, k] = sum over the features of their tables at X[i, feature], for k < width.
+// out[i, k] = base[k] and the sum over the features of their tables at X[i, feature], for k < width.
 // X has the strides by_row and by_column; out is n x width by rows, or best has n entries.
-inline void stump_scores(const double* X, std::ptrdiff_t by_row, std::ptrdiff_t by_column,
-                         std::size_t n, const StumpTables& model, std::size_t width,
+inline void table_scores(const double* X, std::ptrdiff_t by_row, std::ptrdiff_t by_column,
+                         std::size_t n, const StepTables& model, std::size_t width,
                          int n_threads, double* out, std::int64_t* best) {
     if (n * model.n_used * model.stride < 100000) n_threads = 1;  // not worth a thread
     const auto add = model.stride == 4   ? add_table_rows<4>

@@ -13,9 +13,9 @@ from tcboost.boosting import Run, Task
 from tcboost.coding import ecoc, one_vs_rest
 from tcboost.columns import FixedCode, LearnedCode, RandomCode
 from tcboost.correctors import SMALL, StageWise, TotallyCorrective
+from tcboost.ensemble import Ensemble
 from tcboost.losses import LOSSES, SMOOTH
 from tcboost.margins import Codeword, Pairwise, PairwiseCode
-from tcboost.model import Ensemble
 from tcboost.oracles import make_oracle
 from tcboost.rows.blocks import LocalRows
 

@@ -30,6 +30,7 @@ from tcboost import (
     MultiBoostMO,
     TCBoostClassifier,
 )
+from tcboost.ensemble import Ensemble
 
 STAGE_WISE = [AdaBoostMO, AdaBoostECC]
 PAPER = [*STAGE_WISE, MultiBoostMO, MultiBoostECC]
@@ -68,7 +69,7 @@ def test_stages_are_the_models_after_each_round(cls, n_classes):
     assert_array_equal(scores[4], alone.decision_function(X))
     assert_array_equal(probabilities[4], alone.predict_proba(X))
     if cls not in STAGE_WISE:  # no prefix of the final model
-        prefix = tcboost.model.Ensemble(
+        prefix = Ensemble(
             model.estimators_[:5], model.estimator_weights_[:5], model._ensemble().margin
         ).scores(X)
         assert np.abs(model._signed(prefix) - scores[4]).max() > 1e-3

@@ -91,13 +91,13 @@ def multiply_and_sum(
 ) -> tuple[NDArray[np.int64], int, float, float]:
     """Multiply E, then `prefix_sums` of it; its sum, the largest, weight of wrong rows."""
 
-def stump_scores(
+def table_scores(
     X: NDArray[np.float64],
     feature: NDArray[np.int64],
     start: NDArray[np.int64],
     cuts: NDArray[np.float64],
-    table: NDArray[np.int64],
-    unit: float,
+    table: NDArray[np.float64],
+    base: NDArray[np.float64],
     width: int,
     best: bool,
     n_threads: int,
@@ -160,15 +160,6 @@ def stump_edges(
     total: tuple[int, int],
 ) -> NDArray[np.int64]:
     """Edges of stumps with the sign +1, from `prefix_sums`."""
-
-def stump_tables(
-    feature: Sequence[int],
-    threshold: Sequence[float],
-    sign: Sequence[int],
-    missing_right: Sequence[bool],
-    v: NDArray[np.int64],
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]:
-    """For `stump_scores`: features, starts, cuts and the flat table of a sum of stumps."""
 
 def column_edges(
     A: NDArray[np.int64],

@@ -28,10 +28,11 @@ from .correctors import (
 )
 from .correctors.looked_up import MANY, ROWS_PER_CELL
 from .correctors.products import EVEN, WORTH
+from .ensemble import Ensemble
 from .history import History
-from .losses import DualWeights, Exponential, Loss, SmoothLoss, weigh
+from .losses import DualWeights, Exponential, Hinge, Loss, SmoothLoss, weigh
 from .margins import Codeword, Margin, Pairwise
-from .model.ensemble import Ensemble
+from .model.claim import RowWeights
 from .oracles import Column, MulticlassOracle, Oracle, Prices
 from .oracles.stump import StumpOracle
 from .rows.blocks import LocalRows
@@ -317,6 +318,10 @@ class Run:
         status = "optimal" if certificate.gap <= self.corrector.tol else ended
         return Model(columns, w, certificate.theta, replace(certificate, status=status))
 
+    def witness(self, theta: float) -> Any:
+        """What the bound for a budget follows from: columns and w, or dual weights."""
+        return self._certifier.witness(theta)
+
     def set_budget(self, theta: float) -> None:
         """Go on with another budget, without the columns that have no weight."""
         assert isinstance(self.corrector, TotallyCorrective)
@@ -375,10 +380,15 @@ class Run:
         bound, theta = priced.bound / scale, corrector.theta
         gain = theta * bound if theta > 0 else 0.0
         self._priced = prices, bound
+        witness: Any = self.columns, w
+        if isinstance(task.loss, Hinge):  # which has no gradient where margins tie
+            assert dual.u is not None
+            place = np.flatnonzero(dual.u)
+            witness = RowWeights(place, dual.u.ravel()[place] / scale)
         if self._left_out is None:
-            self._certifier.add(bound, offset)
+            self._certifier.add(bound, offset, witness)
         else:  # that edge is not for larger budgets; for smaller ones the bound is
-            self._certifier.add(0.0, offset - gain)
+            self._certifier.add(0.0, offset - gain, witness)
         self._open = dual.loss - offset + gain
         self._leave_out(scale)
         self.certificate = self._certificate(dual.loss, theta, offset - gain)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from array import array
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .losses import Loss
 
@@ -73,16 +75,25 @@ class Certifier:
 
     def __init__(self) -> None:
         self._edges, self._offsets = array("d"), array("d")
+        self._witnesses: list[Any] = []
 
-    def add(self, best_edge: float, offset: float) -> None:
-        """Record e* and ``loss(w) + <w, g>`` of a round."""
+    def add(self, best_edge: float, offset: float, witness: Any = None) -> None:
+        """Record e* and ``loss(w) + <w, g>`` of a round, and from what they follow."""
         self._edges.append(best_edge)
         self._offsets.append(offset)
+        self._witnesses.append(witness)
 
     def dual(self, theta: float) -> float:
         """The best bound for a budget."""
+        return float(np.max(self._bounds(theta)))
+
+    def witness(self, theta: float) -> Any:
+        """From what the best bound for a budget follows."""
+        return self._witnesses[int(np.argmax(self._bounds(theta)))]
+
+    def _bounds(self, theta: float) -> NDArray[np.float64]:
         edges, offsets = np.frombuffer(self._edges), np.frombuffer(self._offsets)
-        return float(np.max(offsets - (theta * edges if theta > 0 else 0.0)))
+        return offsets - (theta * edges if theta > 0 else 0.0)
 
 
 def certificate(

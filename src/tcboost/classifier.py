@@ -6,6 +6,7 @@ import math
 import sys
 import warnings
 from copy import copy
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -27,12 +28,15 @@ from ._blas import one_blas_thread
 from ._callbacks import CallbackSupportMixin, reported
 from .certificate import SolvedCertificate
 from .choice import Search, Tried, bins_for, choose, fit_at
+from .claims import claim_at_penalty, missing_right
 from .class_vectors import Model, Solution, lengths
 from .features import CellTable, Rule
 from .folds import splits
 from .margins import Pairwise
-from .model.tables import StumpTables, compile_rules
+from .model.additive import AdditiveModel, Axis, cell_weights, on_unit
+from .model.claim import Claim
 from .prediction import ScoringClassifier, Vector
+from .step_functions import Steps, additive_model
 from .training import TrainingRows, read_rows
 
 _WORTH_A_WARNING = 0.01  # of the objective: a gap that leaves much open, if the fit gave up
@@ -255,7 +259,7 @@ class TCBoostClassifier(CallbackSupportMixin, ScoringClassifier):
 
         def state(found: Solution) -> dict[str, Any]:
             stopped = copy(self)
-            stopped._set_fitted(found, cells, chosen, search)
+            stopped._set_fitted(found, rows, cells, chosen, search)
             return stopped.__dict__
 
         def watch(found: Solution) -> bool:
@@ -274,7 +278,7 @@ class TCBoostClassifier(CallbackSupportMixin, ScoringClassifier):
         )
         if self.verbose and sys.stdout.isatty():
             print()
-        self._set_fitted(found, cells, chosen, search)
+        self._set_fitted(found, rows, cells, chosen, search)
 
     def _check_last(self, last: TCBoostClassifier) -> None:
         """Whether the last model can be gone on from."""
@@ -304,11 +308,15 @@ class TCBoostClassifier(CallbackSupportMixin, ScoringClassifier):
         return Model(last.intercept_.copy(), used, v)
 
     def _set_fitted(
-        self, found: Solution, cells: CellTable, chosen: Tried, search: Search | None
+        self,
+        found: Solution,
+        rows: TrainingRows,
+        cells: CellTable,
+        chosen: Tried,
+        search: Search | None,
     ) -> None:
         b, used, v = found.model
-        self.rules_, self.coef_, self.intercept_ = cells.rules(used), v, b
-        self._model = RuleModel(self.rules_, b, v)
+        self.rules_ = cells.rules(used)
         self.n_rules_, self.n_iter_ = len(used), len(found.history)
         self.theta_ = float(lengths(v).sum())
         keys = found.history[0].keys()
@@ -332,6 +340,8 @@ class TCBoostClassifier(CallbackSupportMixin, ScoringClassifier):
                 int(j) if names is None else str(names[j]) for j in np.flatnonzero(unused)
             ),
         )
+        claim = claim_at_penalty(found, self.certificate_, rows, cells, unused)
+        self._set_form(b, v, claim, cells)
         gap, objective = self.certificate_.gap, found.objective
         if found.status in ("stalled", "max_iter") and gap > _WORTH_A_WARNING * objective:
             warnings.warn(
@@ -341,6 +351,23 @@ class TCBoostClassifier(CallbackSupportMixin, ScoringClassifier):
                 ConvergenceWarning,
                 stacklevel=5,
             )
+
+    def _set_form(self, b: Vector, v: Vector, claim: Claim, cells: CellTable) -> None:
+        """The model as data; coefficients are what it has of them."""
+
+        def weigh(j: int, axis: Axis) -> Vector:
+            values = cells.features[j].representatives
+            return cell_weights(axis, values, cells.masses[j])
+
+        form = additive_model(Steps.of_rules(self.rules_), v, b, weigh, **self._about_form())
+        self.coef_, self.intercept_ = on_unit(v, form.unit), on_unit(b, form.unit)
+        right = missing_right(form.terms, self.rules_, self.coef_)
+        self._model = self.coef_, replace(form, claim=replace(claim, missing_right=right))
+
+    @property
+    def additive_(self) -> AdditiveModel:
+        """The fitted model as data: a table for each feature."""
+        return self._ensemble()
 
     @property
     def feature_importances_(self) -> Vector:
@@ -362,30 +389,19 @@ class TCBoostClassifier(CallbackSupportMixin, ScoringClassifier):
         mapping = MethodMapping().add(caller="fit", callee="split")
         return router.add(splitter=splitter, method_mapping=mapping) if splitter else router
 
-    def _ensemble(self) -> RuleModel:
-        """The fitted model; that of the fit itself, if it is, has its tables at hand."""
+    def _about_form(self) -> dict[str, Any]:
+        return {**super()._about_form(), "size": self.theta_}
+
+    def _ensemble(self) -> AdditiveModel:
+        """The fitted model; where `coef_` was changed by hand, one without a claim."""
         check_is_fitted(self)
-        model: RuleModel | None = vars(self).get("_model")
-        if model is None or model.coef is not self.coef_:
-            model = RuleModel(self.rules_, self.intercept_, self.coef_)
-        return model
+        coef, form = vars(self).get("_model", (None, None))
+        if form is None or coef is not self.coef_:
+            steps, about = Steps.of_rules(self.rules_), self._about_form()
+            form = additive_model(steps, self.coef_, self.intercept_, **about)
+            self._model = self.coef_, form
+        return form
 
     def _paper_margins(self, X: Vector, y: NDArray[np.intp]) -> Vector:
         z = Pairwise(len(self.classes_)).apply(self._ensemble().scores(X), y)
         return z / max(self.theta_, 1e-300)
-
-
-class RuleModel:
-    """``F(x) = b + sum_t h_t(x) v_t``, by one table a feature."""
-
-    def __init__(self, rules: list[Rule], b: Vector, coef: Vector) -> None:
-        self.coef = coef
-        self._tables: StumpTables = compile_rules(rules, b, coef)
-
-    def scores(self, X: Vector, n_threads: int = 1) -> Vector:
-        """Of every class."""
-        return self._tables.outputs(X, n_threads)
-
-    def best(self, X: Vector, n_threads: int = 1) -> NDArray[np.int64]:
-        """The class of the largest score, the first on a tie."""
-        return self._tables.best(X, n_threads)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from copy import copy
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -24,12 +25,15 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from ._blas import one_blas_thread
 from ._callbacks import CallbackSupportMixin, reported
-from .boosting import HeldOut, Run, Task
+from .boosting import HeldOut, Model, Run, Task
 from .certificate import Certificate
+from .claims import claim_within_budget
 from .coding import coding_matrix, runs
 from .columns import Chooser, FixedCode, LearnedCode, RandomCode
 from .correctors import Corrector, LinearProgram, TotallyCorrective
+from .ensemble import Ensemble
 from .losses import LOSSES, SmoothLoss
+from .model.additive import Axis
 from .oracles import make_oracle
 from .prediction import FittedClassifier, is_plain
 from .rows.blocks import LocalRows
@@ -314,7 +318,7 @@ class BoostingClassifier(CallbackSupportMixin, FittedClassifier):
         elif self.coding is not None:
             codes = np.array([c.code for c in model.columns], dtype=np.int8)
             self.coding_matrix_ = codes.reshape(-1, len(self.classes_)).T
-        self._model = self._ensemble()
+        self._model = self._with_form(run, model)
         if model.certificate.status == "stalled":
             warnings.warn(
                 f"the fit made no more progress at a gap of {model.certificate.gap:.2g}, which "
@@ -324,3 +328,20 @@ class BoostingClassifier(CallbackSupportMixin, FittedClassifier):
                 stacklevel=3,
             )
         return self
+
+    def _with_form(self, run: Run, model: Model) -> Ensemble:
+        """The fitted model, as data where it is made of stumps."""
+        rows = run.task.rows
+
+        def weigh(j: int, axis: Axis) -> Vector:
+            values = np.concatenate([[np.nan], rows.binning.cuts[j], [np.inf]])
+            return np.bincount(axis.cells(values), rows.weights_of(j), axis.n_cells).astype(
+                float
+            )
+
+        margin = self._margin(len(self.classes_), getattr(self, "coding_matrix_", None))
+        plain = Ensemble(self.estimators_, model.w, margin)
+        form = plain.additive(weigh, **self._about_form()) if run.task.oracle.exact else None
+        if form is not None:
+            form = replace(form, claim=claim_within_budget(run, model, form))
+        return replace(plain, form=form)

@@ -17,9 +17,10 @@ from sklearn.utils.validation import (
 )
 
 from .coding import coding_matrix
+from .ensemble import Ensemble
 from .losses import LOSSES
 from .margins import Codeword, Margin, Pairwise, PairwiseCode
-from .model.ensemble import Ensemble
+from .model.additive import AdditiveModel
 from .oracles import Column, Stump
 from .rows.blocks import effective_n_jobs
 from .validation import column_name, read_table
@@ -189,6 +190,16 @@ class ScoringClassifier(ClassifierMixin, BaseEstimator):
     def _ensemble(self) -> Scores:
         raise NotImplementedError
 
+    def _about_form(self) -> dict[str, Any]:
+        """What an `AdditiveModel` knows beside its tables."""
+        names = getattr(self, "feature_names_in_", None)
+        return {
+            "n_features": self.n_features_in_,
+            "feature_names": None if names is None else tuple(map(str, names)),
+            "classes": self.classes_,
+            "probability_scale": self.probability_scale_,
+        }
+
     def _paper_margins(self, X: Vector, y: NDArray[np.intp]) -> Vector:
         """Of rows of these classes, by their numbers; for coefficients that sum to one."""
         raise NotImplementedError
@@ -238,6 +249,7 @@ class FittedClassifier(ScoringClassifier):
     coding_matrix_: NDArray[Any]
     n_iter_: int
     history_: dict[str, Any]
+    _model: Ensemble
 
     def staged_decision_function(self, X: ArrayLike) -> Iterator[Vector]:
         """Class scores of the model as it was after each round.
@@ -307,6 +319,18 @@ class FittedClassifier(ScoringClassifier):
                     importances[h.feature] += share
         return importances / max(float(importances.sum()), 1e-300)
 
+    @property
+    def additive_(self) -> AdditiveModel:
+        """The fitted model as data: a table for each feature."""
+        model = self._ensemble()
+        form = model.form or model.additive(**self._about_form())
+        if form is None:
+            raise AttributeError(
+                f"weak_learner={self.weak_learner!r} makes no tables of single features; "
+                "additive_ needs weak_learner='stump'"
+            )
+        return form
+
     def _stages(self) -> list[Vector]:
         """Coefficients after each round; those of a stage-wise model are never revised."""
         if self._stage_wise:
@@ -317,11 +341,12 @@ class FittedClassifier(ScoringClassifier):
 
     def _ensemble(self) -> Ensemble:
         """The fitted model; that of the fit itself, if it is, has its tables at hand."""
+        check_is_fitted(self)
         model: Ensemble | None = getattr(self, "_model", None)
         columns, w = self.estimators_, self.estimator_weights_
         if model is None or model.columns is not columns or model.w is not w:
             margin = self._margin(len(self.classes_), getattr(self, "coding_matrix_", None))
-            model = Ensemble(columns, w, margin)
+            model = self._model = Ensemble(columns, w, margin)
         return model
 
     def _takes_missing(self) -> bool:

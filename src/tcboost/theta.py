@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 
 from .boosting import Run, Task
+from .ensemble import Ensemble
 from .losses import SMOOTH, SmoothLoss
-from .model.ensemble import Ensemble
 from .oracles import Column
 from .rows.blocks import LocalRows
 from .rows.in_threads import in_threads

@@ -216,19 +216,19 @@ def fisher_direction(X: Array, v: Array) -> Array:
     return np.linalg.solve(scatter, np.subtract(*means))
 
 
-def stump_scores(
-    X: Array, feature: Ints, start: Ints, cuts: Array, table: Ints, unit: float, width: int
+def table_scores(
+    X: Array, feature: Ints, start: Ints, cuts: Array, table: Array, base: Array, width: int
 ) -> list[list[float]]:
     """A row of the table for each feature: of NaN, or by the number of cuts below the value."""
     out = []
     for x in X.tolist():
-        F, first = [0] * width, 0
+        F, first = base[:width].tolist(), 0
         for d, a, b in zip(feature.tolist(), start[:-1], start[1:], strict=True):
             below = sum(c < x[d] for c in cuts[a:b].tolist())
             row = table[first + (0 if x[d] != x[d] else 1 + below)].tolist()
             F = [f + t for f, t in zip(F, row, strict=False)]
             first += 2 + int(b - a)
-        out.append([float(f) * unit for f in F])
+        out.append(F)
     return out
 
 

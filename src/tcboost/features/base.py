@@ -60,6 +60,10 @@ class Feature(Protocol):
     def n_rules(self) -> int:
         """How many rules there are."""
 
+    @property
+    def representatives(self) -> Vector:
+        """A value of each cell."""
+
     def cells(self, values: Vector) -> Cells:
         """The cell of each value, of those the feature was made from."""
 

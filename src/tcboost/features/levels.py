@@ -28,6 +28,11 @@ class Levels:
         """One a level, if there is more than one."""
         return self.n_cells if self.n_cells > 1 else 0
 
+    @property
+    def representatives(self) -> Vector:
+        """The only value of each cell."""
+        return self.values
+
     def cells(self, values: Vector) -> Cells:
         """The level of each value."""
         return np.searchsorted(self.values, values).astype(np.uint16)

@@ -33,6 +33,11 @@ class Ordered:
         """Cuts, with missing values on either side, or missing ones alone."""
         return 2 * len(self.cuts) + 1 if self.missing else len(self.cuts)
 
+    @property
+    def representatives(self) -> Vector:
+        """The largest value of each cell."""
+        return np.concatenate([[np.nan], self.cuts, [np.inf]])
+
     def cells(self, values: Vector) -> Cells:
         """The cell of each value."""
         return bins_of(self.cuts, np.ascontiguousarray(values)).astype(np.uint16, copy=False)

@@ -1,6 +1,7 @@
-"""The fitted model: scores, and its file."""
+"""The fitted model as data, and its file."""
 
-from .ensemble import Ensemble
+from .additive import AdditiveModel, Levels, Ordered, Term
+from .claim import Claim, RowWeights
 from .file import load, save
 
-__all__ = ["Ensemble", "load", "save"]
+__all__ = ["AdditiveModel", "Claim", "Levels", "Ordered", "RowWeights", "Term", "load", "save"]

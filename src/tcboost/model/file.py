@@ -194,7 +194,7 @@ def _from_arrays(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Any
     model.history_ = columns("history", arrays)
     model.certificate_ = _certificate(kind, header, arrays)
     kind.restore(model, header, arrays)
-    model._model = model._ensemble()
+    model._ensemble()
     return model
 
 

@@ -137,6 +137,7 @@ class LocalRows:
             chosen, weight = order[starts], np.add.reduceat(weight[order], starts)
             y = y[chosen]
         self._given, self._chosen, self.y = X, chosen, y
+        self.n_given = len(X)
         self.weight: Vector = weight / exact_sum(weight)
         self._max_bins = max_bins
         self.binning: Binning
@@ -166,6 +167,15 @@ class LocalRows:
     def X(self) -> Vector:
         """The features of the rows, in a copy that is kept."""
         return _one_nan(self._given[self._chosen])
+
+    def weights_of(self, d: int) -> Vector:
+        """The weight of each bin of a feature."""
+        group, of = self.groups.group[d], self.groups.bins(d)
+        cells = np.zeros(len(of))
+        for block in self.blocks:
+            weight = self.weight[block.rows]
+            cells += np.bincount(block.cells[:, group], weight, len(of))
+        return np.bincount(of, cells, int(self.binning.n_bins[d])).astype(float)
 
     def subset(self, chosen: NDArray[np.bool_], at_once: int = 1) -> LocalRows:
         """Some of the rows, in the same order, binned anew; so many such share the threads."""

@@ -1,8 +1,7 @@
-"""The fitted additive model: columns, coefficients, and how scores follow from them."""
+"""The fitted columns and coefficients of the paper's estimators, and how scores follow."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import compress
 from typing import Any
@@ -10,10 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._kept import kept_property
-from ..margins import Margin
-from ..oracles import Column, Stump
-from .tables import StumpTables, compile_stumps
+from ._kept import kept_property
+from .margins import Margin
+from .model.additive import AdditiveModel
+from .oracles import Column, Stump
+from .step_functions import Steps, Weigh, additive_model
 
 Vector = NDArray[np.float64]
 
@@ -28,23 +28,24 @@ class Ensemble:
     columns: list[Column]
     w: Vector
     margin: Margin
+    form: AdditiveModel | None = None  # the canonical one, where it was made
 
     def scores(self, X: Vector, n_threads: int = 1) -> Vector:
         """Class scores (rows, classes), equations (1) and (2) of the paper."""
-        if self._score_tables is not None:
-            return self._score_tables.outputs(X, n_threads)
+        if self.tables is not None:
+            return self.tables.scores(X, n_threads)
         return self.margin.scores(self.outputs(X))
 
     def best(self, X: Vector, n_threads: int = 1) -> NDArray[np.int64]:
         """The class of the largest score, the first on a tie."""
-        if self._score_tables is not None:
-            return self._score_tables.best(X, n_threads)
+        if self.tables is not None:
+            return self.tables.best(X, n_threads)
         return self.scores(X).argmax(axis=1)
 
     def outputs(self, X: Vector) -> Vector:
         """``F(x)`` for each row."""
-        if self._output_tables is not None:
-            return self._output_tables.outputs(X, 1)
+        if self.tables is not None:
+            return self.tables.outputs(X)
         F = np.zeros((len(X), self.margin.n_outputs))
         for column, w in zip(*self._active, strict=True):
             F += w * column.outputs(X)
@@ -57,27 +58,28 @@ class Ensemble:
         return list(compress(self.columns, used)), self.w[used]
 
     @kept_property
-    def _score_tables(self) -> StumpTables | None:
-        return self._compiled(self.margin.scores)
+    def tables(self) -> AdditiveModel | None:
+        """The same as tables, if the columns are made of stumps and the tables fit."""
+        if self.form is not None:
+            return self.form
+        return self.additive(n_features=0, feature_names=None, classes=np.zeros(0))
 
-    @kept_property
-    def _output_tables(self) -> StumpTables | None:
-        return self._compiled(lambda outputs: outputs)
-
-    def _compiled(self, decode: Callable[[NDArray[Any]], NDArray[Any]]) -> StumpTables | None:
-        """A linear function of F as tables, if F is made of stumps and they fit."""
+    def additive(self, weigh: Weigh | None = None, **about: Any) -> AdditiveModel | None:
+        """The same as tables; in canonical form with the weights of cells."""
         (columns, w), width = self._active, self.margin.n_outputs
         stumps = [h for c in columns for h in c.hypotheses if isinstance(h, Stump)]
-        if not 0 < len(stumps) * width <= _CELLS or len(stumps) < sum(
-            len(c.hypotheses) for c in columns
-        ):
+        n_hypotheses = sum(len(c.hypotheses) for c in columns)
+        if len(stumps) * width > _CELLS or len(stumps) < n_hypotheses:
             return None
-        if columns[0].code is not None:
+        if columns and columns[0].code is not None:
             vectors = w[:, None] * np.array([c.code for c in columns])
         else:  # a stump for each bit
             vectors = np.kron(w[:, None], np.eye(width)).astype(float)
-        return compile_stumps(stumps, vectors, decode)
+        code = getattr(self.margin, "M", None)
+        about["size"] = float(self.w.sum())
+        zero = np.zeros(width)
+        return additive_model(Steps.of_stumps(stumps), vectors, zero, weigh, code, **about)
 
     def __getstate__(self) -> dict[str, Any]:
         """Without the tables: they are made again where they are needed."""
-        return {name: vars(self)[name] for name in ("columns", "w", "margin")}
+        return {name: vars(self)[name] for name in ("columns", "w", "margin", "form")}
