@@ -70,15 +70,19 @@ class Part:
         penalty = Penalty.of_alpha(alpha, l1_ratio, self.total)
         problem = self.problem, self.n, self.layout
         found = solve(*problem, self.model, penalty, max_rules, share=_COMPARED)
-        self.model = b, used, v = found.model
+        self.model = b, used, _ = found.model
         p = np.empty((len(self.y), self.held.stride))
-        self.held.probabilities(b, v, used, p)
+        self.held.probabilities(p, *self.model)
         p = p[:, : len(b)]
         loss = -(self.weight * np.log(p[np.arange(len(p)), self.y])).sum()
         # Labels that are not quite sure: where all rows are right no model can be too sure.
         uniform = -(self.weight * np.log(p).mean(axis=1)).sum()
         error = self.weight[p.argmax(axis=1) != self.y].sum()
-        return float((1.0 - smooth) * loss + smooth * uniform), float(error), len(used)
+        return (
+            float((1.0 - smooth) * loss + smooth * uniform),
+            float(error),
+            len(self.model.used),
+        )
 
 
 @dataclass
@@ -198,7 +202,7 @@ def first_alpha(rows: TrainingRows, table: CellTable, l1_ratio: float) -> float:
     share = np.bincount(rows.y, weight, rows.n_classes) / weight.sum()
     p = np.zeros((len(weight), problem.stride))
     p[:, : rows.n_classes] = share
-    sizes = problem.edges(p, np.zeros(0, dtype=np.int64))[0]
+    sizes = problem.edges(p, *Model.empty(rows.n_classes), Penalty(1.0, 0.0, 1.0), 0.0)[0]
     longest = float(sizes.max(initial=0.0))
     # Where next to nothing of the penalty removes rules, the rest keeps them small.
     return (longest if longest > 1e-12 else 1.0) * rows.total / max(l1_ratio, CURVES)
@@ -212,7 +216,7 @@ def fit_at(
     max_rules: int,
     tol: float,
     start: Model | None,
-    watch: Callable[[Solution], bool],
+    watch: Callable[[Solution], bool] | None = None,
 ) -> Solution:
     """The model of all rows; without a start by way of larger penalties."""
     weight = rows.merged()
