@@ -81,7 +81,7 @@ class Part:
         return (
             float((1.0 - smooth) * loss + smooth * uniform),
             float(error),
-            len(self.model.used),
+            len(used),
         )
 
 

@@ -41,7 +41,7 @@ _LEVEL = 0.25
 _FEWEST = 8  # rules admitted at once: so many, or as many as are in use
 _SWAPS = 10  # where no more rules are allowed, one of so many may be exchanged in a round
 # A round that gains less of the tolerance is idle, and so many one after the other are the end.
-_SLOW, _SLOW_WHEN_FULL, _IDLE, _IDLE_WHEN_FULL = 1e-5, 0.3, 4, 2
+_SLOW, _SLOW_WHEN_CROWDED, _IDLE, _IDLE_WHEN_CROWDED = 1e-5, 0.3, 4, 2
 
 
 class Penalty(NamedTuple):
@@ -184,7 +184,8 @@ def solve(
     if len(start.used) and not state.objective < math.log(len(start.b)):
         state.set(Model.empty(len(start.b)))
     best, least, history = state.model, math.inf, list[dict[str, float]]()
-    curvature, idle, swaps, swapped = _CURVATURE, 0, max(1, max_rules // _SWAPS), False
+    curvature, idle, swaps = _CURVATURE, 0, max(1, max_rules // _SWAPS)
+    crowded = swapped = False
     status = "max_iter"
     for _ in range(_ROUNDS):
         target = min(tol, share * state.objective)
@@ -196,7 +197,7 @@ def solve(
                 curvature = max(_SAFE_CURVATURE, 1.5 * curvature)
             else:
                 idle = _IDLE
-        slow = _SLOW_WHEN_FULL if len(state.model.used) >= max_rules else _SLOW
+        slow = _SLOW_WHEN_CROWDED if crowded else _SLOW
         idle = 0 if state.objective < least - slow * target else idle + 1
         best, least = state.model, state.objective
         sizes, gap, own_gap = state.edges()
@@ -222,7 +223,7 @@ def solve(
         new = new[: max_rules - len(model.used)]
         if stop:
             status = "stopped early"
-        elif idle >= (_IDLE_WHEN_FULL if room == 0 else _IDLE) or (
+        elif idle >= (_IDLE_WHEN_CROWDED if crowded else _IDLE) or (
             room == 0 and not swapped and own_gap <= target
         ):
             status = "max_rules" if crowded else "stalled"
