@@ -54,25 +54,27 @@ class Part:
     ) -> None:
         fit, held = (rows.merged(one) for one in split)
         y, C = rows.y, rows.n_classes
+        self.n_classes = C
         self.total, self.held_total = float(fit.sum()), float(held.sum())
         there = np.flatnonzero(fit > 0)
         self.n, self.layout = len(there), table.layout
         self.problem = table.problem(y, fit, C, n_threads, there)
         there = np.flatnonzero(held > 0)
         self.y, self.weight = y[there], held[there] / held[there].sum()
+        self.models: dict[float, Model] = {}  # the last one of each l1_ratio
         self.held = table.problem(y, held, C, n_threads, there, by_row=True)
-        self.model = Model.empty(C)
 
     def validate(
         self, alpha: float, l1_ratio: float, max_rules: int, smooth: float
     ) -> tuple[float, float, int]:
         """Loss and error of the rows held out, and the number of rules."""
         penalty = Penalty.of_alpha(alpha, l1_ratio, self.total)
+        start = self.models.get(l1_ratio, Model.empty(self.n_classes))
         problem = self.problem, self.n, self.layout
-        found = solve(*problem, self.model, penalty, max_rules, share=_COMPARED)
-        self.model = b, used, _ = found.model
+        model = solve(*problem, start, penalty, max_rules, share=_COMPARED).model
+        self.models[l1_ratio] = b, used, _ = model
         p = np.empty((len(self.y), self.held.stride))
-        self.held.probabilities(p, *self.model)
+        self.held.probabilities(p, *model)
         p = p[:, : len(b)]
         loss = -(self.weight * np.log(p[np.arange(len(p)), self.y])).sum()
         # Labels that are not quite sure: where all rows are right no model can be too sure.
@@ -96,21 +98,23 @@ class Search:
 
     def __post_init__(self) -> None:
         self._smooth = 1.0 / (1.0 + float(self.rows.units.sum()))
+        self._at_once = min(self.rows.n_threads, len(self.splits))
         self.tried: list[Tried] = []
         self._all_parts: dict[float, list[Part]] = {}  # of each l1_ratio
+        self._cells: CellTable | None = None  # of the last one
 
     def begin(self, l1_ratio: float, table: Callable[[float], CellTable]) -> None:
         """Try settings of this l1_ratio from now on."""
-        self._at_once = min(self.rows.n_threads, len(self.splits))
-        n_threads = max(1, self.rows.n_threads // self._at_once)
         self._l1_ratio = l1_ratio
         if l1_ratio not in self._all_parts:
-            cells = table(l1_ratio)
+            n_threads, cells = max(1, self.rows.n_threads // self._at_once), table(l1_ratio)
 
             def part(split: tuple[Mask, Mask]) -> Part:
                 return Part(self.rows, cells, split, n_threads)
 
-            self._all_parts[l1_ratio] = in_threads(part, self._at_once, self.splits)
+            if cells is not self._cells:
+                self._parts = in_threads(part, self._at_once, self.splits)
+            self._all_parts[l1_ratio], self._cells = self._parts, cells
         self._parts = self._all_parts[l1_ratio]
 
     def loss(self, alpha: float) -> float:
@@ -189,8 +193,7 @@ def choose(
         if least < _CLEARLY * best:
             best, at = least, (found, ratio)
     if all(one[:2] != at for one in search.tried):
-        if search.tried[-1].l1_ratio != at[1]:
-            search.begin(at[1], table)
+        search.begin(at[1], table)
         search.loss(at[0])
     return next(one for one in search.tried if one[:2] == at)
 
