@@ -44,7 +44,7 @@ class Rows:
         start = Model.empty(self.C) if start is None else start
         problem = self.problem(n_threads)
         settings.setdefault("share", 10.0 * settings["tol"])
-        return solve(problem, self.n, self.table.layout, start, o, max_rules, **settings)
+        return solve(problem, self.n, start, o, max_rules, **settings)
 
     def columns(self):
         """As the NumPy form sees them; a sweep leaves out the cell of nearly all rows."""
@@ -311,7 +311,7 @@ def test_rows_passed_over_or_not():
     other = State(rows.all_by_row(), rows.n, Model.empty(rows.C), o)
     assert_allclose(first.edges()[0], other.edges()[0], rtol=0, atol=1e-13)
     found, start = rows.solve(o, tol=1e-4), Model.empty(rows.C)
-    same = solve(rows.all_by_row(), rows.n, rows.table.layout, start, o, UNLIMITED, tol=1e-4)
+    same = solve(rows.all_by_row(), rows.n, start, o, UNLIMITED, tol=1e-4)
     assert found.status == same.status == "optimal"
     assert abs(found.objective - same.objective) <= max(found.gap, same.gap)
 

@@ -57,7 +57,7 @@ class Part:
         self.n_classes = C
         self.total, self.held_total = float(fit.sum()), float(held.sum())
         there = np.flatnonzero(fit > 0)
-        self.n, self.layout = len(there), table.layout
+        self.n = len(there)
         self.problem = table.problem(y, fit, C, n_threads, there)
         there = np.flatnonzero(held > 0)
         self.y, self.weight = y[there], held[there] / held[there].sum()
@@ -70,11 +70,10 @@ class Part:
         """Loss and error of the rows held out, and the number of rules."""
         penalty = Penalty.of_alpha(alpha, l1_ratio, self.total)
         start = self.models.get(l1_ratio, Model.empty(self.n_classes))
-        problem = self.problem, self.n, self.layout
-        model = solve(*problem, start, penalty, max_rules, share=_COMPARED).model
-        self.models[l1_ratio] = b, used, _ = model
+        found = solve(self.problem, self.n, start, penalty, max_rules, share=_COMPARED)
+        self.models[l1_ratio] = b, used, _ = found.model
         p = np.empty((len(self.y), self.held.stride))
-        self.held.probabilities(p, *model)
+        self.held.probabilities(p, *found.model)
         p = p[:, : len(b)]
         loss = -(self.weight * np.log(p[np.arange(len(p)), self.y])).sum()
         # Labels that are not quite sure: where all rows are right no model can be too sure.
@@ -223,14 +222,14 @@ def fit_at(
 ) -> Solution:
     """The model of all rows; without a start by way of larger penalties."""
     weight = rows.merged()
-    n, layout = len(weight), table.layout
+    n = len(weight)
     problem = table.problem(rows.y, weight, rows.n_classes, rows.n_threads)
     if start is None:
         start = Model.empty(rows.n_classes)
         for factor in (4.0, 2.0):
             penalty = Penalty.of_alpha(factor * alpha, l1_ratio, rows.total)
             share = max(_LAST * tol, _APPROACH)
-            start = solve(problem, n, layout, start, penalty, max_rules, share=share).model
+            start = solve(problem, n, start, penalty, max_rules, share=share).model
     penalty = Penalty.of_alpha(alpha, l1_ratio, rows.total)
     goal = {"tol": tol, "share": _LAST * tol}
-    return solve(problem, n, layout, start, penalty, max_rules, **goal, watch=watch)
+    return solve(problem, n, start, penalty, max_rules, **goal, watch=watch)

@@ -149,18 +149,9 @@ class State:
         return self.problem.edges(self.p, *self.model, self.penalty, self.objective)
 
 
-class Layout(NamedTuple):
-    """Of every rule its feature, whether that is ordered, and the weight on its left."""
-
-    feature: NDArray[np.int64]
-    ordered: NDArray[np.bool_]
-    left: Vector
-
-
 def solve(
     problem: VectorProblem,
     n: int,
-    layout: Layout,
     start: Model,
     penalty: Penalty,
     max_rules: int,
@@ -217,8 +208,9 @@ def solve(
         crowded = len(new) > room
         swapped = crowded and swaps > 0 and own_gap <= target
         if swapped:
-            exchange = sizes, state.spread, penalty, layout, room, swaps
-            model, new = _exchange(model, new, *exchange)
+            # Of a rule with as many rows on either side, by a quadratic model.
+            gains = (sizes[new] - penalty.l1) / (state.spread + penalty.ridge + 1e-300)
+            model, new = _exchange(model, new, gains, room, swaps)
             swapped = len(new) > room
         new = new[: max_rules - len(model.used)]
         if stop:
@@ -273,50 +265,11 @@ def _with_rules(model: Model, new: Rules) -> Model:
 
 
 def _exchange(
-    model: Model,
-    new: Rules,
-    sizes: Vector,
-    spread: float,
-    penalty: Penalty,
-    layout: Layout,
-    room: int,
-    most: int,
+    model: Model, new: Rules, gains: Vector, room: int, most: int
 ) -> tuple[Model, Rules]:
-    """Give up rules that are worth less than new ones; their vectors go to their neighbours.
-
-    By the quadratic model of a rule alone between its neighbours.
-    """
-    curvature = 4.0 * spread * _balance(model.used, new, layout) + penalty.ridge + 1e-300
-    gains = np.maximum(sizes[new] - penalty.l1, 0.0) ** 2 / (2.0 * curvature)
-    order = np.lexsort((new, -gains))
-    new, gains = new[order], gains[order]
-    curvature = 4.0 * spread * _balance(model.used, model.used, layout) + penalty.ridge
-    losses = (model.v * model.v).sum(axis=1) * curvature / 2.0
-    weakest = np.lexsort((model.used, losses))
-    count = min(most, len(new) - room, len(weakest))
-    pays = gains[room : room + count] > losses[weakest[:count]]
-    count = count if pays.all() else int(pays.argmin())
-    gone = np.sort(weakest[:count])
-    kept = np.setdiff1d(np.arange(len(model.used)), gone)
-    v = model.v.copy()
-    feature, left = layout.feature[model.used], layout.left[model.used]
-    for t in gone[layout.ordered[model.used[gone]]]:
-        near = kept[feature[kept] == feature[t]]
-        if len(near):
-            v[near[np.abs(left[near] - left[t]).argmin()]] += model.v[t]
-    return Model(model.b, model.used[kept], v[kept]), new[: room + count]
-
-
-def _balance(used: Rules, rules: Rules, layout: Layout) -> Vector:
-    """m1 m2 / (m1 + m2) of the weights on both sides, up to the next cuts in use."""
-    own = layout.left[rules]
-    at = np.searchsorted(used, rules)
-    after = at + (np.append(used, -1)[at] == rules)
-    low, high = np.zeros(len(rules)), np.ones(len(rules))
-    feature, left = layout.feature[used], layout.left[used]
-    for side, places in ((low, at - 1), (high, after)):
-        there = (places >= 0) & (places < len(used)) & layout.ordered[rules]
-        there[there] = feature[places[there]] == layout.feature[rules[there]]
-        side[there] = left[places[there]]
-    m1, m2 = np.maximum(own - low, 0.0), np.maximum(high - own, 0.0)
-    return m1 * m2 / np.maximum(m1 + m2, 1e-300)
+    """Give up the rules of the shortest vectors, where new ones will have longer ones."""
+    weakest = np.lexsort((model.used, lengths(model.v)))[: min(most, len(new) - room)]
+    pays = gains[room : room + len(weakest)] > lengths(model.v[weakest])
+    count = len(pays) if pays.all() else int(pays.argmin())
+    kept = np.delete(np.arange(len(model.used)), weakest[:count])
+    return Model(model.b, model.used[kept], model.v[kept]), new[: room + count]

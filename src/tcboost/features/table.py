@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from .._core import VectorProblem, chosen_values
 from .._kept import kept_property
-from ..class_vectors import Layout
 from ..rows.binning import cut_feature
 from ..rows.in_threads import in_threads
 from .base import Cells, Feature, Rule, Vector
@@ -32,15 +31,6 @@ class CellTable:
     masses: tuple[Vector, ...]  # weights of the cells
     max_bins: int
     exact: bool  # whether every value of a numeric column has a cell of its own
-
-    @kept_property
-    def layout(self) -> Layout:
-        """What the solver knows of the rules."""
-        counts = [f.n_rules for f in self.features]
-        feature = np.repeat(np.arange(len(counts)), counts)
-        ordered = np.repeat([f.ordered for f in self.features], counts)
-        pairs = zip(self.features, self.masses, strict=True)
-        return Layout(feature, ordered, np.concatenate([f.left_masses(m) for f, m in pairs]))
 
     @kept_property
     def first(self) -> NDArray[np.int64]:
