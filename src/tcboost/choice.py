@@ -19,11 +19,11 @@ from .training import TrainingRows
 STEPS, CURVES = 0.5, 0.01  # values of l1_ratio: few steps, or many small ones
 SMOOTH_BELOW, CURVE_BINS, STEP_BINS = 0.1, 32, 1023
 _FIRST = 1.0 / 16.0  # of the alpha at which the first rule enters
-_FACTOR = 4.0  # between values of alpha that are tried
+_FACTOR = 3.0  # between values of alpha that are tried
 _MOST = 12  # values below or above the first one
 # The alpha of curves that compares to one of steps; how much worse it may be at first, and how
 # much better curves must be in the end.
-_CURVES_PER_STEPS, _HOPELESS, _CLEARLY = 5.05, 1.2, 0.99
+_CURVES_PER_STEPS, _HOPELESS, _CLEARLY = 10.0, 1.2, 0.99
 # Models that are compared are solved to a gap of this share of their objective, those on the
 # way to the last one to this, and that one to ten times `tol`, or to `tol` where it is less.
 _COMPARED, _APPROACH, _LAST = 0.03, 0.1, 10.0

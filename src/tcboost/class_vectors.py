@@ -24,13 +24,13 @@ from ._core import VectorProblem
 Vector = NDArray[np.float64]
 Rules = NDArray[np.int64]
 
-_SWEEPS = 4  # of a round
+_SWEEPS = 3  # of a round
 # Of one that admits more rules than one for so many in use: they will have to move on anyway.
-_GROWING, _SWEEPS_GROWING = 4, 2
+_GROWING, _SWEEPS_GROWING = 4, 1
 _ROUNDS = 1000
 # Rounds whose sweeps an extrapolation is made of, and the numbers that it may keep for that;
 # more only where they are an eighth of the probabilities.
-_PATHS, _NUMBERS = 8, 1 << 16
+_PATHS, _NUMBERS = 11, 1 << 16
 # The curvature of a sweep, times s p (1 - p): 2 is above the true one where the step begins,
 # less is sooner there. It grows where the objective has risen.
 _CURVATURE, _SAFE_CURVATURE, _MOST_CURVATURE = 1.5, 2.0, 20.0
@@ -38,7 +38,7 @@ _CURVATURE, _SAFE_CURVATURE, _MOST_CURVATURE = 1.5, 2.0, 20.0
 _ABOVE = 1.01
 # Of the way from there to the longest edge: what it must reach to be admitted now.
 _LEVEL = 0.25
-_FEWEST = 8  # rules admitted at once: so many, or as many as are in use
+_FEWEST = 16  # rules admitted at once: so many, or as many as are in use
 _SWAPS = 10  # where no more rules are allowed, one of so many may be exchanged in a round
 # A round that gains less of the tolerance is idle, and so many one after the other are the end.
 _SLOW, _SLOW_WHEN_CROWDED, _IDLE, _IDLE_WHEN_CROWDED = 1e-5, 0.3, 4, 2
