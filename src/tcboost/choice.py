@@ -24,9 +24,9 @@ _MOST = 12  # values below or above the first one
 # The alpha of curves that compares to one of steps; how much worse it may be at first, and how
 # much better curves must be in the end.
 _CURVES_PER_STEPS, _HOPELESS, _CLEARLY = 10.0, 1.2, 0.99
-# Models that are compared are solved to a gap of this share of their objective, those on the
-# way to the last one to this, and that one to ten times `tol`, or to `tol` where it is less.
-_COMPARED, _APPROACH, _LAST = 0.03, 0.1, 10.0
+# Models that are compared are solved to a gap of this share of their objective, and the last
+# one to ten times `tol`, or to `tol` where it is less.
+_COMPARED, _LAST = 0.03, 10.0
 
 
 def bins_for(l1_ratio: float, max_bins: int | str) -> int:
@@ -220,16 +220,10 @@ def fit_at(
     start: Model | None,
     watch: Callable[[Solution], bool] | None = None,
 ) -> Solution:
-    """The model of all rows; without a start by way of larger penalties."""
+    """The model of all rows."""
     weight = rows.merged()
-    n = len(weight)
     problem = table.problem(rows.y, weight, rows.n_classes, rows.n_threads)
-    if start is None:
-        start = Model.empty(rows.n_classes)
-        for factor in (4.0, 2.0):
-            penalty = Penalty.of_alpha(factor * alpha, l1_ratio, rows.total)
-            share = max(_LAST * tol, _APPROACH)
-            start = solve(problem, n, start, penalty, max_rules, share=share).model
+    start = Model.empty(rows.n_classes) if start is None else start
     penalty = Penalty.of_alpha(alpha, l1_ratio, rows.total)
     goal = {"tol": tol, "share": _LAST * tol}
-    return solve(problem, n, start, penalty, max_rules, **goal, watch=watch)
+    return solve(problem, len(weight), start, penalty, max_rules, **goal, watch=watch)
