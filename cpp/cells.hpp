@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -64,6 +65,13 @@ struct LabelledCells {
     std::size_t n, n_classes, stride;
     double scale;               // sums are integers in units of 1 / scale
     std::vector<double> floor;  // of the entries of a row of probabilities
+
+    // What an edge can be off by in length: of each row its weight and weighted probabilities are
+    // rounded to integers.
+    double rounding() const {
+        const auto rows = static_cast<double>(n), C = static_cast<double>(n_classes);
+        return rows * (1.0 + std::sqrt(C)) / scale;
+    }
 };
 
 // Lanes of a row: a multiple of what a register holds. Those behind the last class hold zeros.
@@ -105,8 +113,21 @@ inline void make_groups(LabelledCells& data) {
     }
 }
 
+inline double product(const double* x, const double* y, std::size_t n) {
+    double sum = 0.0;
+    for (std::size_t c = 0; c < n; ++c) sum += x[c] * y[c];
+    return sum;
+}
+
 struct Penalty {
     double penalty, ridge, intercept;  // r, ridge and rho
+
+    // What a model of so many rules and classes costs.
+    double of(const double* b, const double* v, std::size_t T, std::size_t C) const {
+        double length = 0.0;
+        for (std::size_t t = 0; t < T; ++t) length += std::sqrt(product(v + t * C, v + t * C, C));
+        return penalty * length + (ridge * product(v, v, T * C) + intercept * product(b, b, C)) / 2.0;
+    }
 };
 
 // Call work(stride), with a constant where it is small.

@@ -30,6 +30,8 @@ using Probabilities = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device:
 using FeatureArrays =
     std::tuple<bool, std::size_t, bool, Cells, std::optional<RowNumbers>, std::size_t>;
 
+using PenaltyNumbers = std::tuple<double, double, double>;
+
 // Rows, features and labels: what a class vector is fitted to. The arrays are checked once.
 class VectorProblem {
   public:
@@ -84,38 +86,44 @@ class VectorProblem {
         for (const auto& group : data_.groups) found.push_back(group.features);
         return found;
     }
-    // Of each row its weight and weighted probabilities are rounded to integers.
-    double rounding() const {
-        const auto n = static_cast<double>(data_.n), C = static_cast<double>(data_.n_classes);
-        return n * (1.0 + std::sqrt(C)) / data_.scale;
-    }
-
-    // The lengths of all edges, the edges of the rules in use, and that of the constant.
-    nb::tuple edges(Probabilities p, Offsets used) const {
-        check(p);
-        const auto rules = checked(used);
-        const std::size_t C = data_.n_classes, T = rules.size();
-        std::vector<double> lengths(data_.first.back(), 0.0), constant(C);
-        auto of_used = filled<double>({T, C}, [&](double* out) {
-            tcboost::edges_of(data_, p.data(), rules, n_threads_, lengths.data(), out,
+    // The lengths of all edges; the gap over all rules, and over those in use.
+    nb::tuple edges(Probabilities p, Reals b, Offsets used, Matrix v, const PenaltyNumbers& penalty,
+                    double objective) const {
+        check(p, b, used, v);
+        std::vector<double> lengths(data_.first.back(), 0.0), of_used(v.size()), constant(b.size());
+        tcboost::Gap gap;
+        {
+            nb::gil_scoped_release release;
+            const auto rules = numbers(used);
+            tcboost::edges_of(data_, p.data(), rules, n_threads_, lengths.data(), of_used.data(),
                               constant.data());
-        });
-        return nb::make_tuple(as_array(std::move(lengths)), of_used, as_array(std::move(constant)));
+            gap = tcboost::gap_of(data_, penalty_of(penalty), b.data(), v.data(), rules, objective,
+                                  lengths, of_used.data(), constant.data());
+        }
+        return nb::make_tuple(as_array(std::move(lengths)), gap.all, gap.own);
     }
 
-    // Change p in place; b and the vectors after each sweep, b first.
-    auto sweeps(Probabilities p, Reals b, Matrix v, Offsets used, double penalty, double ridge,
-                double intercept, double curvature, std::size_t n_sweeps) const {
-        check(p);
-        const auto rules = checked(used);
-        const std::size_t C = data_.n_classes, stride = data_.stride, T = rules.size();
-        std::vector<double> level = padded(b.data(), b.size(), 1);
-        std::vector<double> vectors = padded(v.data(), v.size(), T);
-        return filled<double>({n_sweeps, T + 1, C}, [&](double* out) {
-            tcboost::Sweeper sweeper(data_, rules, n_threads_);
-            for (std::size_t k = 0; k < n_sweeps; ++k) {
-                sweeper.sweep({penalty, ridge, intercept}, curvature, p.data(), level.data(),
-                              vectors.data());
+    // Rules to admit, the longest edge first.
+    nb::object worthwhile(Reals lengths, Offsets used, double least, double share) const {
+        check_rules(used);
+        if (lengths.size() != data_.first.back())
+            throw std::invalid_argument("every rule has an edge");
+        return as_array(
+            tcboost::worthwhile(data_, numbers(used), lengths.data(), least, share));
+    }
+
+    // Change p in place; b and the vectors before and after each sweep, b first.
+    auto sweeps(Probabilities p, Reals b, Offsets used, Matrix v, const PenaltyNumbers& penalty,
+                double curvature, std::size_t n_sweeps) const {
+        check(p, b, used, v);
+        const std::size_t C = data_.n_classes, stride = data_.stride, T = used.size();
+        return filled<double>({n_sweeps + 1, T + 1, C}, [&](double* out) {
+            std::vector<double> level = padded(b.data(), 1), vectors = padded(v.data(), T);
+            tcboost::Sweeper sweeper(data_, numbers(used), n_threads_);
+            for (std::size_t k = 0; k <= n_sweeps; ++k) {
+                if (k)
+                    sweeper.sweep(penalty_of(penalty), curvature, p.data(), level.data(),
+                                  vectors.data());
                 out = std::copy_n(level.data(), C, out);
                 for (std::size_t t = 0; t < T; ++t)
                     out = std::copy_n(&vectors[t * stride], C, out);
@@ -124,47 +132,57 @@ class VectorProblem {
     }
 
     // Those of a model, into p.
-    void probabilities(Reals b, Matrix v, Offsets used, Probabilities p) const {
-        check(p);
-        const auto rules = checked(used);
-        const std::vector<double> level = padded(b.data(), b.size(), 1);
-        const std::vector<double> vectors = padded(v.data(), v.size(), rules.size());
+    void probabilities(Probabilities p, Reals b, Offsets used, Matrix v) const {
+        check(p, b, used, v);
         nb::gil_scoped_release release;
-        tcboost::Sweeper(data_, rules, n_threads_)
-            .probabilities(level.data(), vectors.data(), p.data());
+        tcboost::Sweeper(data_, numbers(used), n_threads_)
+            .probabilities(padded(b.data(), 1).data(), padded(v.data(), used.size()).data(),
+                           p.data());
     }
 
-    // The cross-entropy, the weight of wrong rows, the least margin, and how far apart p are.
-    nb::tuple measures(Probabilities p) const {
-        check(p);
+    // The cross-entropy, the objective, the weight of wrong rows, the least margin, and how far
+    // apart p are.
+    nb::tuple measures(Probabilities p, Reals b, Offsets used, Matrix v,
+                       const PenaltyNumbers& penalty) const {
+        check(p, b, used, v);
         tcboost::Measures m;
+        double cost;
         {
             nb::gil_scoped_release release;
             m = tcboost::measures(data_, p.data(), n_threads_);
+            cost = penalty_of(penalty).of(b.data(), v.data(), used.size(), data_.n_classes);
         }
-        return nb::make_tuple(m.loss, m.error, m.least, m.spread);
+        return nb::make_tuple(m.loss, m.loss + cost, m.error, m.least, m.spread);
     }
 
   private:
-    void check(const Probabilities& p) const {
-        if (p.shape(0) != data_.n || p.shape(1) != data_.stride)
-            throw std::invalid_argument("p must be rows x stride");
+    static tcboost::Penalty penalty_of(const PenaltyNumbers& penalty) {
+        return {std::get<0>(penalty), std::get<1>(penalty), std::get<2>(penalty)};
     }
 
-    std::vector<std::int64_t> checked(const Offsets& used) const {
+    static std::vector<std::int64_t> numbers(const Offsets& used) {
+        return {used.data(), used.data() + used.size()};
+    }
+
+    void check_rules(const Offsets& used) const {
         check_below(used.data(), used.size(), data_.first.back(), "there is no such rule");
         if (std::adjacent_find(used.data(), used.data() + used.size(),
                                std::greater_equal<std::int64_t>()) != used.data() + used.size())
             throw std::invalid_argument("rules must ascend");
-        return {used.data(), used.data() + used.size()};
     }
 
-    std::vector<double> padded(const double* from, std::size_t size, std::size_t rows) const {
-        const std::size_t C = data_.n_classes;
-        if (size != rows * C) throw std::invalid_argument("a vector has an entry for each class");
+    void check(const Probabilities& p, const Reals& b, const Offsets& used, const Matrix& v) const {
+        if (p.shape(0) != data_.n || p.shape(1) != data_.stride)
+            throw std::invalid_argument("p must be rows x stride");
+        check_rules(used);
+        if (b.size() != data_.n_classes || v.size() != used.size() * data_.n_classes)
+            throw std::invalid_argument("a vector has an entry for each class");
+    }
+
+    std::vector<double> padded(const double* from, std::size_t rows) const {
         std::vector<double> to(rows * data_.stride, 0.0);
         for (std::size_t t = 0; t < rows; ++t)
-            std::copy_n(from + t * C, C, &to[t * data_.stride]);
+            std::copy_n(from + t * data_.n_classes, data_.n_classes, &to[t * data_.stride]);
         return to;
     }
 
@@ -183,14 +201,16 @@ void bind_class_vectors(nb::module_& m) {
              "features"_a, "y"_a.noconvert(), "weight"_a.noconvert(), "n_classes"_a, "n_threads"_a)
         .def_prop_ro("stride", &VectorProblem::stride, "Entries of a row of probabilities.")
         .def_prop_ro("first", &VectorProblem::first, "The first rule of each feature, and the end.")
-        .def_prop_ro("rounding", &VectorProblem::rounding, "What an edge can be off by in length.")
         .def_prop_ro("together", &VectorProblem::together,
                      "Features of one cut that a sweep corrects together.")
-        .def("edges", &VectorProblem::edges, "p"_a.noconvert(), "used"_a.noconvert())
+        .def("edges", &VectorProblem::edges, "p"_a.noconvert(), "b"_a.noconvert(),
+             "used"_a.noconvert(), "v"_a.noconvert(), "penalty"_a, "objective"_a)
+        .def("worthwhile", &VectorProblem::worthwhile, "lengths"_a.noconvert(),
+             "used"_a.noconvert(), "least"_a, "share"_a)
         .def("sweeps", &VectorProblem::sweeps, "p"_a.noconvert(), "b"_a.noconvert(),
-             "v"_a.noconvert(), "used"_a.noconvert(), "penalty"_a, "ridge"_a, "intercept"_a,
-             "curvature"_a, "n_sweeps"_a)
-        .def("probabilities", &VectorProblem::probabilities, "b"_a.noconvert(), "v"_a.noconvert(),
-             "used"_a.noconvert(), "p"_a.noconvert())
-        .def("measures", &VectorProblem::measures, "p"_a.noconvert());
+             "used"_a.noconvert(), "v"_a.noconvert(), "penalty"_a, "curvature"_a, "n_sweeps"_a)
+        .def("probabilities", &VectorProblem::probabilities, "p"_a.noconvert(),
+             "b"_a.noconvert(), "used"_a.noconvert(), "v"_a.noconvert())
+        .def("measures", &VectorProblem::measures, "p"_a.noconvert(), "b"_a.noconvert(),
+             "used"_a.noconvert(), "v"_a.noconvert(), "penalty"_a);
 }

@@ -60,13 +60,13 @@ class Sweeper {
         if (!dense) parts_.insert(parts_.begin(), {Segments(), {}, {}});
         std::stable_partition(parts_.begin(), parts_.end(),
                               [](const Part& part) { return !part.sparse(); });
-        for (Part& part : parts_) part.labels = label_sums(part);
     }
 
     void sweep(const Penalty& o, double curvature, double* p, double* b, double* v) {
         const std::size_t stride = data_.stride;
         Factors last;
-        for (const Part& part : parts_) {
+        for (Part& part : parts_) {
+            if (part.labels.empty()) part.labels = label_sums(part);
             const Segments& segments = part.segments;
             const std::size_t size = segments.n * stride;
             std::vector<std::int64_t> sums(2 * size, 0);

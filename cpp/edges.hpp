@@ -138,4 +138,82 @@ inline void edges_of(const LabelledCells& data, const double* p,
     });
 }
 
+// How far a model is from the best at most, over all rules, and over those that it has.
+struct Gap {
+    double all, own;
+};
+
+// By rule r |v| + ridge / 2 |v|^2 - <v, a>, what its edge could still gain, and the same of the
+// intercept; all of it rounded up. Edges of rules in use and of the constant as above.
+inline Gap gap_of(const LabelledCells& data, const Penalty& o, const double* b, const double* v,
+                  const std::vector<std::int64_t>& used, double objective,
+                  const std::vector<double>& lengths, const double* edges, const double* constant) {
+    const std::size_t C = data.n_classes;
+    const auto length = [&](const double* x) { return std::sqrt(product(x, x, C)); };
+    double total = length(b), own = 0.0, slope = 0.0;
+    std::vector<double> in_use;
+    for (std::size_t t = 0; t < used.size(); ++t) {
+        const double squares = product(v + t * C, v + t * C, C), size = std::sqrt(squares);
+        own += o.penalty * size + o.ridge / 2.0 * squares - product(v + t * C, edges + t * C, C);
+        total += size;
+        in_use.push_back(lengths[std::size_t(used[t])]);
+    }
+    // Sums are of rounded numbers, and probabilities are rounded themselves.
+    const double off = data.rounding() + 1e-15 * (1.0 + total);
+    for (std::size_t c = 0; c < C; ++c) {
+        const double x = constant[c] - o.intercept * b[c];
+        slope += x * x;
+    }
+    slope = std::sqrt(slope) + off;
+    own += slope * slope / (2.0 * o.intercept) + off * total + 1e-14 * (1.0 + objective);
+    // A model that costs more than this is no better.
+    const double most = std::min(objective, std::log(static_cast<double>(C))) / o.penalty;
+    const auto gain = [&](const std::vector<double>& sizes) {
+        double longest = 0.0, squares = 0.0;
+        for (const double size : sizes) {
+            const double over = std::max(size + off - o.penalty, 0.0);
+            longest = std::max(longest, over), squares += over * over;
+        }
+        if (o.ridge <= 0.0) return most * longest;
+        return std::min(most * longest, squares / (2.0 * o.ridge));
+    };
+    return {std::min(own + gain(lengths), objective), own + gain(in_use)};  // none is negative
+}
+
+// Rules that are not in use whose edges are above `least` and this share of the way from there to
+// the longest; the longest first. Of an ordered feature only one between two in use, since they say
+// nearly the same.
+inline std::vector<std::int64_t> worthwhile(const LabelledCells& data,
+                                            const std::vector<std::int64_t>& used,
+                                            const double* lengths, double least, double share) {
+    double longest = 0.0;
+    const auto each = [&](auto work) {
+        std::size_t k = 0;
+        for (std::size_t j = 0; j < data.features.size(); ++j) {
+            bool first = true;
+            for (std::size_t t = data.first[j]; t < data.first[j + 1]; ++t) {
+                if (k < used.size() && std::size_t(used[k]) == t)
+                    ++k, first = true;
+                else if (work(t, first || data.features[j].kind == Kind::levels))
+                    first = false;
+            }
+        }
+    };
+    each([&](std::size_t t, bool) { return longest = std::max(longest, lengths[t]), false; });
+    least = std::max(least, least + share * (longest - least) - 1e-12 * longest);
+    std::vector<std::int64_t> found;
+    each([&](std::size_t t, bool first) {
+        if (!(lengths[t] > least)) return false;
+        if (first)
+            found.push_back(std::int64_t(t));
+        else if (lengths[t] > lengths[std::size_t(found.back())])
+            found.back() = std::int64_t(t);
+        return true;
+    });
+    std::stable_sort(found.begin(), found.end(), [&](std::int64_t one, std::int64_t other) {
+        return lengths[std::size_t(one)] > lengths[std::size_t(other)];
+    });
+    return found;
+}
+
 }  // namespace tcboost

@@ -44,7 +44,7 @@ class Rows:
         start = Model.empty(self.C) if start is None else start
         problem = self.problem(n_threads)
         settings.setdefault("share", 10.0 * settings["tol"])
-        return solve(problem, self.n, self.table.layout, start, o, max_rules, **settings)
+        return solve(problem, self.n, start, o, max_rules, **settings)
 
     def columns(self):
         """As the NumPy form sees them; a sweep leaves out the cell of nearly all rows."""
@@ -151,13 +151,11 @@ def test_edges_are_those_of_numpy(seed):
     rows = random_rows(rng)
     model = random_model(rng, rows)
     state = State(rows.problem(), rows.n, model, Penalty(1e-2, 1e-2, 1e-4))
-    sizes, edges, constant = state.problem.edges(state.p, model.used)
+    sizes, gap, own_gap = state.edges()
     twin = rows.twin(model)
-    expected, expected_constant = twin.edges()
-    assert_allclose(sizes, np.sqrt((expected**2).sum(axis=1)), rtol=0, atol=1e-12)
-    assert_allclose(edges, expected[model.used], rtol=0, atol=1e-12)
-    assert_allclose(constant, expected_constant, rtol=0, atol=1e-12)
-    assert state.edges()[1] == pytest.approx(twin.gap(state.penalty), rel=1e-9)
+    assert_allclose(sizes, np.sqrt((twin.edges()[0] ** 2).sum(axis=1)), rtol=0, atol=1e-12)
+    assert gap == pytest.approx(min(twin.gap(state.penalty), state.objective), rel=1e-9)
+    assert own_gap <= gap or gap == state.objective
 
 
 @pytest.mark.parametrize("curvature", [1.5, 2.0])
@@ -174,12 +172,12 @@ def test_a_sweep_is_that_of_numpy(seed, curvature):
         (rows.all_by_row(), [Column(c.signs, c.alone, c.cells) for c in rows.columns()]),
     ):
         state = State(problem, rows.n, model, o)
-        b, used, v = model
-        path = problem.sweeps(state.p, b, v, used, o.l1, o.ridge, o.intercept, curvature, 1)
+        path = problem.sweeps(state.p, *model, o, curvature, 1)
         twin = rows.twin(model, columns)
-        twin.sweep(o, curvature, rows.by_feature(used), problem.together)
-        assert_allclose(path[0, 0], twin.b, **close)
-        assert_allclose(path[0, 1:], np.concatenate(twin.v)[used], **close)
+        twin.sweep(o, curvature, rows.by_feature(model.used), problem.together)
+        assert_allclose(path[0], np.concatenate([model.b[None], model.v]))
+        assert_allclose(path[1, 0], twin.b, **close)
+        assert_allclose(path[1, 1:], np.concatenate(twin.v)[model.used], **close)
         p = np.exp(twin.log_probabilities())
         assert_allclose(state.p[:, : rows.C], p, **close)
 
@@ -195,14 +193,13 @@ def test_features_of_one_cut_are_corrected_together_as_by_numpy(seed):
     assert sorted(j for group in problem.together for j in group) == [0, 1, 2, 4, 5, 6]
     model, o = random_model(rng, rows, 0.5), Penalty(1e-3, 1e-2, 1e-5)
     state = State(problem, rows.n, model, o)
-    b, used, v = model
-    path = problem.sweeps(state.p, b, v, used, o.l1, o.ridge, o.intercept, 1.5, 2)
+    path = problem.sweeps(state.p, *model, o, 1.5, 2)
     twin = rows.twin(model)
     for _ in range(2):
-        twin.sweep(o, 1.5, rows.by_feature(used), problem.together)
-    assert_allclose(path[1, 0], twin.b, rtol=0, atol=1e-9)
-    assert_allclose(path[1, 1:], np.concatenate(twin.v)[used], rtol=0, atol=1e-9)
-    sizes = problem.edges(state.p, used)[0]
+        twin.sweep(o, 1.5, rows.by_feature(model.used), problem.together)
+    assert_allclose(path[2, 0], twin.b, rtol=0, atol=1e-9)
+    assert_allclose(path[2, 1:], np.concatenate(twin.v)[model.used], rtol=0, atol=1e-9)
+    sizes = problem.edges(state.p, *model, o, 1.0)[0]
     assert_allclose(sizes, np.sqrt((twin.edges()[0] ** 2).sum(axis=1)), rtol=0, atol=1e-12)
 
 
@@ -314,7 +311,7 @@ def test_rows_passed_over_or_not():
     other = State(rows.all_by_row(), rows.n, Model.empty(rows.C), o)
     assert_allclose(first.edges()[0], other.edges()[0], rtol=0, atol=1e-13)
     found, start = rows.solve(o, tol=1e-4), Model.empty(rows.C)
-    same = solve(rows.all_by_row(), rows.n, rows.table.layout, start, o, UNLIMITED, tol=1e-4)
+    same = solve(rows.all_by_row(), rows.n, start, o, UNLIMITED, tol=1e-4)
     assert found.status == same.status == "optimal"
     assert abs(found.objective - same.objective) <= max(found.gap, same.gap)
 
@@ -398,12 +395,14 @@ def test_probabilities_and_measures(seed):
     model = random_model(rng, rows, size=2.0)
     for problem in (rows.problem(), rows.all_by_row()):
         p = np.empty((rows.n, problem.stride))
-        problem.probabilities(model.b, model.v, model.used, p)
+        problem.probabilities(p, *model)
         twin = rows.twin(model)
         expected, F = np.exp(twin.log_probabilities()), twin.scores()
         assert_allclose(p[:, : rows.C], expected, rtol=1e-11)
         assert not p[:, rows.C :].any()
-        loss, error, least, spread = problem.measures(p)
+        o = Penalty(0.1, 0.2, 0.3)
+        loss, objective, error, least, spread = problem.measures(p, *model, o)
+        assert objective == pytest.approx(twin.objective(o), rel=1e-11)
         own = F[np.arange(rows.n), rows.y]
         F[np.arange(rows.n), rows.y] = -np.inf
         assert loss == pytest.approx(
@@ -462,12 +461,15 @@ def test_bad_rules_are_refused(used):
     problem = VectorProblem([GOOD], LABELS, WEIGHT, 2, 1)
     p, b, used = np.full((4, 2), 0.5), np.zeros(2), np.array(used)
     v = np.zeros((len(used), 2))
+    o = Penalty(0.1, 0.0, 0.1)
     with pytest.raises(ValueError, match="rule"):
-        problem.edges(p, used)
+        problem.edges(p, b, used, v, o, 1.0)
     with pytest.raises(ValueError, match="rule"):
-        problem.probabilities(b, v, used, p)
+        problem.worthwhile(np.zeros(2), used, 0.0, 0.0)
     with pytest.raises(ValueError, match="rule"):
-        problem.sweeps(p, b, v, used, 0.1, 0.0, 0.1, 2.0, 1)
+        problem.probabilities(p, b, used, v)
+    with pytest.raises(ValueError, match="rule"):
+        problem.sweeps(p, b, used, v, o, 2.0, 1)
 
 
 @pytest.mark.parametrize(
@@ -478,6 +480,6 @@ def test_wrong_shapes_are_refused(p, b, v):
     problem = VectorProblem([GOOD], LABELS, WEIGHT, 2, 1)
     p, b, v, used = np.full(p, 0.5), np.zeros(b), np.zeros(v), np.array([0])
     with pytest.raises(ValueError, match=r"."):
-        problem.probabilities(b, v, used, p)
+        problem.probabilities(p, b, used, v)
     with pytest.raises(ValueError, match=r"."):
-        problem.sweeps(p, b, v, used, 0.1, 0.0, 0.1, 2.0, 1)
+        problem.sweeps(p, b, used, v, Penalty(0.1, 0.0, 0.1), 2.0, 1)

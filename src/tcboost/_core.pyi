@@ -269,37 +269,54 @@ class VectorProblem:
     def stride(self) -> int:
         """Entries of a row of probabilities."""
 
-    @property
-    def rounding(self) -> float:
-        """What an edge can be off by in length."""
-
     def edges(
-        self, p: NDArray[np.float64], used: NDArray[np.int64]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-        """The lengths of all edges, the edges of the rules in use, and that of the constant."""
+        self,
+        p: NDArray[np.float64],
+        b: NDArray[np.float64],
+        used: NDArray[np.int64],
+        v: NDArray[np.float64],
+        penalty: tuple[float, float, float],
+        objective: float,
+    ) -> tuple[NDArray[np.float64], float, float]:
+        """The lengths of all edges; the gap over all rules, and over those in use."""
+
+    def worthwhile(
+        self,
+        lengths: NDArray[np.float64],
+        used: NDArray[np.int64],
+        least: float,
+        share: float,
+    ) -> NDArray[np.int64]:
+        """Rules to admit, the longest edge first."""
 
     def sweeps(
         self,
         p: NDArray[np.float64],
         b: NDArray[np.float64],
-        v: NDArray[np.float64],
         used: NDArray[np.int64],
-        penalty: float,
-        ridge: float,
-        intercept: float,
+        v: NDArray[np.float64],
+        penalty: tuple[float, float, float],
         curvature: float,
         n_sweeps: int,
     ) -> NDArray[np.float64]:
-        """Change p in place; b and the vectors after each sweep, b first."""
+        """Change p in place; b and the vectors before and after each sweep, b first."""
 
     def probabilities(
         self,
-        b: NDArray[np.float64],
-        v: NDArray[np.float64],
-        used: NDArray[np.int64],
         p: NDArray[np.float64],
+        b: NDArray[np.float64],
+        used: NDArray[np.int64],
+        v: NDArray[np.float64],
     ) -> None:
         """Those of a model, into p."""
 
-    def measures(self, p: NDArray[np.float64]) -> tuple[float, float, float, float]:
-        """The cross-entropy, the weight of wrong rows, the least margin, the mean spread."""
+    def measures(
+        self,
+        p: NDArray[np.float64],
+        b: NDArray[np.float64],
+        used: NDArray[np.int64],
+        v: NDArray[np.float64],
+        penalty: tuple[float, float, float],
+    ) -> tuple[float, float, float, float, float]:
+        """The cross-entropy, the objective, the weight of wrong rows, the least margin, the
+        mean spread."""

@@ -19,14 +19,14 @@ from .training import TrainingRows
 STEPS, CURVES = 0.5, 0.01  # values of l1_ratio: few steps, or many small ones
 SMOOTH_BELOW, CURVE_BINS, STEP_BINS = 0.1, 32, 1023
 _FIRST = 1.0 / 16.0  # of the alpha at which the first rule enters
-_FACTOR = 4.0  # between values of alpha that are tried
+_FACTOR = 3.0  # between values of alpha that are tried
 _MOST = 12  # values below or above the first one
 # The alpha of curves that compares to one of steps; how much worse it may be at first, and how
 # much better curves must be in the end.
-_CURVES_PER_STEPS, _HOPELESS, _CLEARLY = 5.05, 1.2, 0.99
-# Models that are compared are solved to a gap of this share of their objective, those on the
-# way to the last one to this, and that one to ten times `tol`, or to `tol` where it is less.
-_COMPARED, _APPROACH, _LAST = 0.03, 0.1, 10.0
+_CURVES_PER_STEPS, _HOPELESS, _CLEARLY = 10.0, 1.2, 0.99
+# Models that are compared are solved to a gap of this share of their objective, and the last
+# one to ten times `tol`, or to `tol` where it is less.
+_COMPARED, _LAST = 0.03, 10.0
 
 
 def bins_for(l1_ratio: float, max_bins: int | str) -> int:
@@ -54,31 +54,36 @@ class Part:
     ) -> None:
         fit, held = (rows.merged(one) for one in split)
         y, C = rows.y, rows.n_classes
+        self.n_classes = C
         self.total, self.held_total = float(fit.sum()), float(held.sum())
         there = np.flatnonzero(fit > 0)
-        self.n, self.layout = len(there), table.layout
+        self.n = len(there)
         self.problem = table.problem(y, fit, C, n_threads, there)
         there = np.flatnonzero(held > 0)
         self.y, self.weight = y[there], held[there] / held[there].sum()
+        self.models: dict[float, Model] = {}  # the last one of each l1_ratio
         self.held = table.problem(y, held, C, n_threads, there, by_row=True)
-        self.model = Model.empty(C)
 
     def validate(
         self, alpha: float, l1_ratio: float, max_rules: int, smooth: float
     ) -> tuple[float, float, int]:
         """Loss and error of the rows held out, and the number of rules."""
         penalty = Penalty.of_alpha(alpha, l1_ratio, self.total)
-        problem = self.problem, self.n, self.layout
-        found = solve(*problem, self.model, penalty, max_rules, share=_COMPARED)
-        self.model = b, used, v = found.model
+        start = self.models.get(l1_ratio, Model.empty(self.n_classes))
+        found = solve(self.problem, self.n, start, penalty, max_rules, share=_COMPARED)
+        self.models[l1_ratio] = b, used, _ = found.model
         p = np.empty((len(self.y), self.held.stride))
-        self.held.probabilities(b, v, used, p)
+        self.held.probabilities(p, *found.model)
         p = p[:, : len(b)]
         loss = -(self.weight * np.log(p[np.arange(len(p)), self.y])).sum()
         # Labels that are not quite sure: where all rows are right no model can be too sure.
         uniform = -(self.weight * np.log(p).mean(axis=1)).sum()
         error = self.weight[p.argmax(axis=1) != self.y].sum()
-        return float((1.0 - smooth) * loss + smooth * uniform), float(error), len(used)
+        return (
+            float((1.0 - smooth) * loss + smooth * uniform),
+            float(error),
+            len(used),
+        )
 
 
 @dataclass
@@ -92,21 +97,23 @@ class Search:
 
     def __post_init__(self) -> None:
         self._smooth = 1.0 / (1.0 + float(self.rows.units.sum()))
+        self._at_once = min(self.rows.n_threads, len(self.splits))
         self.tried: list[Tried] = []
         self._all_parts: dict[float, list[Part]] = {}  # of each l1_ratio
+        self._cells: CellTable | None = None  # of the last one
 
     def begin(self, l1_ratio: float, table: Callable[[float], CellTable]) -> None:
         """Try settings of this l1_ratio from now on."""
-        self._at_once = min(self.rows.n_threads, len(self.splits))
-        n_threads = max(1, self.rows.n_threads // self._at_once)
         self._l1_ratio = l1_ratio
         if l1_ratio not in self._all_parts:
-            cells = table(l1_ratio)
+            n_threads, cells = max(1, self.rows.n_threads // self._at_once), table(l1_ratio)
 
             def part(split: tuple[Mask, Mask]) -> Part:
                 return Part(self.rows, cells, split, n_threads)
 
-            self._all_parts[l1_ratio] = in_threads(part, self._at_once, self.splits)
+            if cells is not self._cells:
+                self._parts = in_threads(part, self._at_once, self.splits)
+            self._all_parts[l1_ratio], self._cells = self._parts, cells
         self._parts = self._all_parts[l1_ratio]
 
     def loss(self, alpha: float) -> float:
@@ -185,8 +192,7 @@ def choose(
         if least < _CLEARLY * best:
             best, at = least, (found, ratio)
     if all(one[:2] != at for one in search.tried):
-        if search.tried[-1].l1_ratio != at[1]:
-            search.begin(at[1], table)
+        search.begin(at[1], table)
         search.loss(at[0])
     return next(one for one in search.tried if one[:2] == at)
 
@@ -198,7 +204,7 @@ def first_alpha(rows: TrainingRows, table: CellTable, l1_ratio: float) -> float:
     share = np.bincount(rows.y, weight, rows.n_classes) / weight.sum()
     p = np.zeros((len(weight), problem.stride))
     p[:, : rows.n_classes] = share
-    sizes = problem.edges(p, np.zeros(0, dtype=np.int64))[0]
+    sizes = problem.edges(p, *Model.empty(rows.n_classes), Penalty(1.0, 0.0, 1.0), 0.0)[0]
     longest = float(sizes.max(initial=0.0))
     # Where next to nothing of the penalty removes rules, the rest keeps them small.
     return (longest if longest > 1e-12 else 1.0) * rows.total / max(l1_ratio, CURVES)
@@ -212,18 +218,12 @@ def fit_at(
     max_rules: int,
     tol: float,
     start: Model | None,
-    watch: Callable[[Solution], bool],
+    watch: Callable[[Solution], bool] | None = None,
 ) -> Solution:
-    """The model of all rows; without a start by way of larger penalties."""
+    """The model of all rows."""
     weight = rows.merged()
-    n, layout = len(weight), table.layout
     problem = table.problem(rows.y, weight, rows.n_classes, rows.n_threads)
-    if start is None:
-        start = Model.empty(rows.n_classes)
-        for factor in (4.0, 2.0):
-            penalty = Penalty.of_alpha(factor * alpha, l1_ratio, rows.total)
-            share = max(_LAST * tol, _APPROACH)
-            start = solve(problem, n, layout, start, penalty, max_rules, share=share).model
+    start = Model.empty(rows.n_classes) if start is None else start
     penalty = Penalty.of_alpha(alpha, l1_ratio, rows.total)
     goal = {"tol": tol, "share": _LAST * tol}
-    return solve(problem, n, layout, start, penalty, max_rules, **goal, watch=watch)
+    return solve(problem, len(weight), start, penalty, max_rules, **goal, watch=watch)

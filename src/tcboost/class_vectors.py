@@ -24,13 +24,13 @@ from ._core import VectorProblem
 Vector = NDArray[np.float64]
 Rules = NDArray[np.int64]
 
-_SWEEPS = 4  # of a round
+_SWEEPS = 3  # of a round
 # Of one that admits more rules than one for so many in use: they will have to move on anyway.
-_GROWING, _SWEEPS_GROWING = 4, 2
+_GROWING, _SWEEPS_GROWING = 4, 1
 _ROUNDS = 1000
 # Rounds whose sweeps an extrapolation is made of, and the numbers that it may keep for that;
 # more only where they are an eighth of the probabilities.
-_PATHS, _NUMBERS = 8, 1 << 16
+_PATHS, _NUMBERS = 11, 1 << 16
 # The curvature of a sweep, times s p (1 - p): 2 is above the true one where the step begins,
 # less is sooner there. It grows where the objective has risen.
 _CURVATURE, _SAFE_CURVATURE, _MOST_CURVATURE = 1.5, 2.0, 20.0
@@ -38,24 +38,18 @@ _CURVATURE, _SAFE_CURVATURE, _MOST_CURVATURE = 1.5, 2.0, 20.0
 _ABOVE = 1.01
 # Of the way from there to the longest edge: what it must reach to be admitted now.
 _LEVEL = 0.25
-_FEWEST = 8  # rules admitted at once: so many, or as many as are in use
+_FEWEST = 16  # rules admitted at once: so many, or as many as are in use
 _SWAPS = 10  # where no more rules are allowed, one of so many may be exchanged in a round
 # A round that gains less of the tolerance is idle, and so many one after the other are the end.
-_SLOW, _SLOW_WHEN_FULL, _IDLE, _IDLE_WHEN_FULL = 1e-5, 0.3, 4, 2
+_SLOW, _SLOW_WHEN_CROWDED, _IDLE, _IDLE_WHEN_CROWDED = 1e-5, 0.3, 4, 2
 
 
-@dataclass(frozen=True)
-class Penalty:
+class Penalty(NamedTuple):
     """r for each unit of length, a ridge for each square, rho of the intercept's square."""
 
     l1: float
     ridge: float
     intercept: float
-
-    def of(self, b: Vector, v: Vector) -> float:
-        """What a model costs."""
-        squares = self.ridge * float((v * v).sum()) + self.intercept * float((b * b).sum())
-        return self.l1 * float(lengths(v).sum()) + squares / 2.0
 
     @classmethod
     def of_alpha(cls, alpha: float, l1_ratio: float, n: float) -> Penalty:
@@ -115,22 +109,20 @@ class State:
     def set(self, model: Model) -> None:
         """Take this model, and make its probabilities anew."""
         self.model, self.fresh = model, True
-        self.problem.probabilities(model.b, model.v, model.used, self.p)
+        self.problem.probabilities(self.p, *model)
         self._measure()
 
     def _measure(self) -> None:
-        self.loss, self.error, self.least, self.spread = self.problem.measures(self.p)
-        self.objective = self.loss + self.penalty.of(self.model.b, self.model.v)
+        measures = self.problem.measures(self.p, *self.model, self.penalty)
+        self.loss, self.objective, self.error, self.least, self.spread = measures
 
     def sweep(self, curvature: float, n_sweeps: int) -> Vector:
         """Correct all vectors; b and v before and after each sweep."""
-        b, used, v = self.model
-        o = self.penalty
-        settings = o.l1, o.ridge, o.intercept, curvature, n_sweeps
-        path = self.problem.sweeps(self.p, b, v, used, *settings)
-        self.model, self.fresh = Model(path[-1, 0].copy(), used, path[-1, 1:].copy()), False
+        settings = self.penalty, curvature, n_sweeps
+        path = self.problem.sweeps(self.p, *self.model, *settings)
+        self.model, self.fresh = Model(path[-1, 0], self.model.used, path[-1, 1:]), False
         self._measure()
-        return np.concatenate([np.concatenate([b[None], v])[None], path])
+        return path
 
     def extrapolate(self, path: Vector) -> None:
         """Anderson's method on sweeps of these rules: taken if the objective is lower."""
@@ -138,69 +130,35 @@ class State:
         many = max(1, min(_PATHS, max(_NUMBERS, self.p.size // 8) // path.size))
         self._used, self._paths = self.model.used, [path, *past][:many]
         x = [one.reshape(len(one), -1) for one in self._paths]
-        U = np.concatenate([np.diff(one, axis=0) for one in x])
+        U = np.concatenate([one[1:] - one[:-1] for one in x])
         gram = U @ U.T
-        gram[np.diag_indices(len(U))] += 1e-10 * np.trace(gram) + 1e-300
-        weight = np.linalg.solve(gram, np.ones(len(U)))
+        gram.flat[:: len(gram) + 1] += 1e-10 * gram.trace() + 1e-300
+        weight = np.linalg.solve(gram, np.ones(len(gram)))
         total = weight.sum()
         if not math.isfinite(total) or total == 0.0:
             return
-        z = np.zeros(path.shape[1:])
-        for share, one in zip(np.split(weight / total, len(x)), x, strict=True):
-            z += (share @ one[1:]).reshape(z.shape)
+        weight = (weight / total).reshape(len(x), -1)
+        z = sum(w @ one[1:] for w, one in zip(weight, x, strict=True)).reshape(path.shape[1:])
         model, objective = self.model, self.objective
-        self.set(Model(z[0].copy(), model.used, z[1:].copy()))
+        self.set(Model(z[0], model.used, z[1:]))
         if not self.objective < objective:
             self.set(model)
 
     def edges(self) -> tuple[Vector, float, float]:
         """The lengths of all edges; the gap over all rules, and over those in use."""
-        (b, used, v), o = self.model, self.penalty
-        sizes, a, level = self.problem.edges(self.p, used)
-        # Sums are of rounded numbers, and probabilities are rounded themselves.
-        total = float(lengths(v).sum()) + float(lengths(b))
-        off = self.problem.rounding + 1e-15 * (1.0 + total)
-        # A model that costs more than this is no better.
-        most = min(self.objective, math.log(len(b))) / o.l1
-
-        def gain(edge_lengths: Vector) -> float:
-            over = np.maximum(edge_lengths + off - o.l1, 0.0)
-            linear = most * float(over.max(initial=0.0))
-            return (
-                min(linear, float((over * over).sum()) / (2.0 * o.ridge))
-                if o.ridge > 0
-                else linear
-            )
-
-        # Nonnegative terms: by rule r |v| + ridge / 2 |v|^2 - <v, a>, and what a can gain.
-        slope = level - o.intercept * b
-        own = o.l1 * float(lengths(v).sum()) - float((v * a).sum())
-        own += o.ridge / 2.0 * float((v * v).sum())
-        own += (float(lengths(slope)) + off) ** 2 / (2.0 * o.intercept)
-        own += off * total + 1e-14 * (1.0 + self.objective)
-        # No objective is negative.
-        return sizes, min(own + gain(sizes), self.objective), own + gain(lengths(a))
-
-
-class Layout(NamedTuple):
-    """Of every rule its feature, whether that is ordered, and the weight on its left."""
-
-    feature: NDArray[np.int64]
-    ordered: NDArray[np.bool_]
-    left: Vector
+        return self.problem.edges(self.p, *self.model, self.penalty, self.objective)
 
 
 def solve(
     problem: VectorProblem,
     n: int,
-    layout: Layout,
     start: Model,
     penalty: Penalty,
     max_rules: int,
     *,
     tol: float = math.inf,
     share: float = math.inf,
-    watch: Callable[[Solution], bool] = lambda found: False,
+    watch: Callable[[Solution], bool] | None = None,
 ) -> Solution:
     """To a gap of `tol`, or of this share of the objective where that is less.
 
@@ -213,14 +171,12 @@ def solve(
         figures = state.loss, state.objective, gap, status, state.error
         return Solution(_without_zeros(state.model), *figures, sizes, penalty, history)
 
-    if len(start.used):
-        # From where it is worse than nothing the way is long. Its gap may look small at another
-        # penalty, so that a sweep comes first.
-        if not state.objective < math.log(len(start.b)):
-            state.set(Model.empty(len(start.b)))
-        state.extrapolate(state.sweep(_CURVATURE, _SWEEPS))
+    # From where it is worse than nothing the way is long.
+    if len(start.used) and not state.objective < math.log(len(start.b)):
+        state.set(Model.empty(len(start.b)))
     best, least, history = state.model, math.inf, list[dict[str, float]]()
-    curvature, idle, swaps, swapped = _CURVATURE, 0, max(1, max_rules // _SWAPS), False
+    curvature, idle, swaps = _CURVATURE, 0, max(1, max_rules // _SWAPS)
+    crowded = swapped = False
     status = "max_iter"
     for _ in range(_ROUNDS):
         target = min(tol, share * state.objective)
@@ -232,7 +188,7 @@ def solve(
                 curvature = max(_SAFE_CURVATURE, 1.5 * curvature)
             else:
                 idle = _IDLE
-        slow = _SLOW_WHEN_FULL if len(state.model.used) >= max_rules else _SLOW
+        slow = _SLOW_WHEN_CROWDED if crowded else _SLOW
         idle = 0 if state.objective < least - slow * target else idle + 1
         best, least = state.model, state.objective
         sizes, gap, own_gap = state.edges()
@@ -240,24 +196,26 @@ def solve(
             state.set(state.model)
             sizes, gap, own_gap = state.edges()
         history.append(_figures(state, gap))
-        stop = watch(found("stopped early"))
+        stop = watch is not None and watch(found("stopped early"))
         if gap <= target:
             status = "optimal"
             break
         model = _without_zeros(state.model)
         above = _ABOVE if own_gap > target else 1.0
-        new = _worthwhile(model, sizes, above * penalty.l1, layout)
+        new = problem.worthwhile(sizes, model.used, above * penalty.l1, _LEVEL)
+        new = new[: max(_FEWEST, len(model.used))]
         room = max_rules - len(model.used)
         crowded = len(new) > room
         swapped = crowded and swaps > 0 and own_gap <= target
         if swapped:
-            exchange = sizes, state.spread, penalty, layout, room, swaps
-            model, new = _exchange(model, new, *exchange)
+            # Of a rule with as many rows on either side, by a quadratic model.
+            gains = (sizes[new] - penalty.l1) / (state.spread + penalty.ridge + 1e-300)
+            model, new = _exchange(model, new, gains, room, swaps)
             swapped = len(new) > room
         new = new[: max_rules - len(model.used)]
         if stop:
             status = "stopped early"
-        elif idle >= (_IDLE_WHEN_FULL if room == 0 else _IDLE) or (
+        elif idle >= (_IDLE_WHEN_CROWDED if crowded else _IDLE) or (
             room == 0 and not swapped and own_gap <= target
         ):
             status = "max_rules" if crowded else "stalled"
@@ -306,73 +264,12 @@ def _with_rules(model: Model, new: Rules) -> Model:
     return Model(model.b, used[order], v[order])
 
 
-def _worthwhile(model: Model, sizes: Vector, least: float, layout: Layout) -> Rules:
-    """Rules to admit, the best first: those whose edges are far above the least.
-
-    Of cuts of a feature only the best between two in use, since they say nearly the same.
-    """
-    used = model.used
-    open_sizes = sizes.copy()
-    open_sizes[used] = 0.0
-    longest = float(open_sizes.max(initial=0.0))
-    far = least + _LEVEL * (longest - least)
-    found = np.flatnonzero(open_sizes > max(least, far - 1e-12 * longest))
-    between = np.where(layout.ordered[found], np.searchsorted(used, found), -1 - found)
-    order = np.lexsort((found, -open_sizes[found], between, layout.feature[found]))
-    found, between = found[order], between[order]
-    keys = np.stack([layout.feature[found], between])
-    first = np.ones(len(found), dtype=bool)
-    first[1:] = (keys[:, 1:] != keys[:, :-1]).any(axis=0)
-    found = found[first]
-    order = np.lexsort((found, -open_sizes[found]))
-    return found[order][: max(_FEWEST, len(used))]
-
-
 def _exchange(
-    model: Model,
-    new: Rules,
-    sizes: Vector,
-    spread: float,
-    penalty: Penalty,
-    layout: Layout,
-    room: int,
-    most: int,
+    model: Model, new: Rules, gains: Vector, room: int, most: int
 ) -> tuple[Model, Rules]:
-    """Give up rules that are worth less than new ones; their vectors go to their neighbours.
-
-    By the quadratic model of a rule alone between its neighbours.
-    """
-    curvature = 4.0 * spread * _balance(model.used, new, layout) + penalty.ridge + 1e-300
-    gains = np.maximum(sizes[new] - penalty.l1, 0.0) ** 2 / (2.0 * curvature)
-    order = np.lexsort((new, -gains))
-    new, gains = new[order], gains[order]
-    curvature = 4.0 * spread * _balance(model.used, model.used, layout) + penalty.ridge
-    losses = (model.v * model.v).sum(axis=1) * curvature / 2.0
-    weakest = np.lexsort((model.used, losses))
-    count = min(most, len(new) - room, len(weakest))
-    pays = gains[room : room + count] > losses[weakest[:count]]
-    count = count if pays.all() else int(pays.argmin())
-    gone = np.sort(weakest[:count])
-    kept = np.setdiff1d(np.arange(len(model.used)), gone)
-    v = model.v.copy()
-    feature, left = layout.feature[model.used], layout.left[model.used]
-    for t in gone[layout.ordered[model.used[gone]]]:
-        near = kept[feature[kept] == feature[t]]
-        if len(near):
-            v[near[np.abs(left[near] - left[t]).argmin()]] += model.v[t]
-    return Model(model.b, model.used[kept], v[kept]), new[: room + count]
-
-
-def _balance(used: Rules, rules: Rules, layout: Layout) -> Vector:
-    """m1 m2 / (m1 + m2) of the weights on both sides, up to the next cuts in use."""
-    own = layout.left[rules]
-    at = np.searchsorted(used, rules)
-    after = at + (np.append(used, -1)[at] == rules)
-    low, high = np.zeros(len(rules)), np.ones(len(rules))
-    feature, left = layout.feature[used], layout.left[used]
-    for side, places in ((low, at - 1), (high, after)):
-        there = (places >= 0) & (places < len(used)) & layout.ordered[rules]
-        there[there] = feature[places[there]] == layout.feature[rules[there]]
-        side[there] = left[places[there]]
-    m1, m2 = np.maximum(own - low, 0.0), np.maximum(high - own, 0.0)
-    return m1 * m2 / np.maximum(m1 + m2, 1e-300)
+    """Give up the rules of the shortest vectors, where new ones will have longer ones."""
+    weakest = np.lexsort((model.used, lengths(model.v)))[: min(most, len(new) - room)]
+    pays = gains[room : room + len(weakest)] > lengths(model.v[weakest])
+    count = len(pays) if pays.all() else int(pays.argmin())
+    kept = np.delete(np.arange(len(model.used)), weakest[:count])
+    return Model(model.b, model.used[kept], model.v[kept]), new[: room + count]

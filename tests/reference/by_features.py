@@ -89,7 +89,13 @@ class Twin:
     def objective(self, o: Penalty) -> float:
         """What is minimised."""
         loss = -self.s @ self.log_probabilities()[np.arange(len(self.y)), self.y]
-        return float(loss) + o.of(self.b, np.concatenate(self.v))
+        return float(loss) + self.cost(o)
+
+    def cost(self, o: Penalty) -> float:
+        """Of the model, beside its loss."""
+        v = np.concatenate(self.v)
+        squares = o.ridge * (v * v).sum() + o.intercept * (self.b @ self.b)
+        return float(o.l1 * np.linalg.norm(v, axis=1).sum() + squares / 2.0)
 
     def edges(self) -> tuple[Array, Array]:
         """Minus the gradient of the loss by every rule's vector, and by the intercept."""
@@ -106,7 +112,7 @@ class Twin:
         if o.ridge > 0:
             most = min(most, over @ over / (2.0 * o.ridge))
         most += constant @ constant / (2.0 * o.intercept)
-        gap = float(o.of(self.b, v) - (v * a).sum() - self.b @ constant + most)
+        gap = float(self.cost(o) - (v * a).sum() - self.b @ constant + most)
         return min(gap, self.objective(o))
 
     def sweep(

@@ -67,9 +67,6 @@ class Feature(Protocol):
     def cells(self, values: Vector) -> Cells:
         """The cell of each value, of those the feature was made from."""
 
-    def left_masses(self, mass: Vector) -> Vector:
-        """For each rule the weight of the values on its left, by the weights of the cells."""
-
     def rules(self, place: int, numbers: NDArray[np.int64], mass: Vector) -> list[Rule]:
         """Rules by their numbers, of the feature at this place."""
 

@@ -37,10 +37,6 @@ class Levels:
         """The level of each value."""
         return np.searchsorted(self.values, values).astype(np.uint16)
 
-    def left_masses(self, mass: Vector) -> Vector:
-        """All other levels."""
-        return mass.sum() - mass[: self.n_rules]
-
     def rules(self, place: int, numbers: NDArray[np.int64], mass: Vector) -> list[Rule]:
         """One level each."""
         return [Rule(place, level=level) for level in self.values[numbers].tolist()]

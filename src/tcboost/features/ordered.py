@@ -42,18 +42,13 @@ class Ordered:
         """The cell of each value."""
         return bins_of(self.cuts, np.ascontiguousarray(values)).astype(np.uint16, copy=False)
 
-    def left_masses(self, mass: Vector) -> Vector:
-        """Missing values have no part in it."""
-        left = np.cumsum(mass[1:])
-        return np.repeat(left, 2)[: self.n_rules] if self.missing else left[: self.n_rules]
-
     def rules(self, place: int, numbers: NDArray[np.int64], mass: Vector) -> list[Rule]:
         """Where no value is missing in training, missing ones go with the larger side."""
         if self.missing:
             right = (numbers % 2 == 1) | (numbers == 2 * len(self.cuts))
             cuts = numbers // 2
         else:
-            right, cuts = 2.0 * self.left_masses(mass)[numbers] < mass.sum(), numbers
+            right, cuts = 2.0 * np.cumsum(mass[1:])[numbers] < mass.sum(), numbers
         thresholds = np.append(self.cuts, np.inf)[cuts].tolist()
         sides = right.tolist()
         return [Rule(place, t, side) for t, side in zip(thresholds, sides, strict=True)]

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._core import VectorProblem, chosen_values
-from ..class_vectors import Layout
+from .._kept import kept_property
 from ..rows.binning import cut_feature
 from ..rows.in_threads import in_threads
 from .base import Cells, Feature, Rule, Vector
@@ -32,19 +32,21 @@ class CellTable:
     max_bins: int
     exact: bool  # whether every value of a numeric column has a cell of its own
 
-    @property
-    def layout(self) -> Layout:
-        """What the solver knows of the rules."""
-        counts = [f.n_rules for f in self.features]
-        feature = np.repeat(np.arange(len(counts)), counts)
-        ordered = np.repeat([f.ordered for f in self.features], counts)
-        pairs = zip(self.features, self.masses, strict=True)
-        return Layout(feature, ordered, np.concatenate([f.left_masses(m) for f, m in pairs]))
-
-    @property
+    @kept_property
     def first(self) -> NDArray[np.int64]:
         """The first rule of each feature, and the number of all."""
         return np.cumsum([0, *(f.n_rules for f in self.features)])
+
+    @kept_property
+    def common(self) -> list[tuple[int, bool]]:
+        """Of each feature the most common cell, and whether it has nearly all rows."""
+        found = []
+        for feature, cells in zip(self.features, self.cells, strict=True):
+            counts = np.bincount(cells)
+            limit = _RARE_OF_ONE if feature.n_rules == 1 else _RARE
+            main = int(counts.argmax())
+            found.append((main, len(cells) - int(counts[main]) < limit * len(cells)))
+        return found
 
     def problem(
         self,
@@ -63,12 +65,11 @@ class CellTable:
             y, weight = y[rows], weight[rows]
         weight = weight / weight.sum()
         columns = []
-        for feature, cells in zip(self.features, self.cells, strict=True):
-            chosen = cells if rows is None else cells[rows]
-            counts = np.bincount(chosen, minlength=feature.n_cells)
-            main, where = int(counts.argmax()), None
-            limit = _RARE_OF_ONE if feature.n_rules == 1 else _RARE
-            if not by_row and len(chosen) - counts[main] < limit * len(chosen):
+        for feature, cells, (main, few) in zip(
+            self.features, self.cells, self.common, strict=True
+        ):
+            chosen, where = cells if rows is None else cells[rows], None
+            if few and not by_row:
                 where = np.flatnonzero(chosen != main).astype(np.uint32)
                 chosen = chosen[where]
             columns.append(
