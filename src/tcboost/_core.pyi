@@ -197,7 +197,7 @@ class _Master:
         width: int,
         on_margins: Callable[[NDArray[np.float64]], Any] | None,
         centred: bool,
-        rough: bool,
+        growing: bool,
     ) -> None: ...
     def split(self, parent: NDArray[np.uint32], s: NDArray[np.float64]) -> None:
         """Go on with rows that are parts of those there were."""
@@ -217,19 +217,6 @@ class Master8(_Master):
 class Master16(Master8): ...
 class MasterFloat(Master8): ...
 
-def solve_cold(
-    P: NDArray[Any],
-    s: NDArray[np.float64],
-    on_margins: Callable[[NDArray[np.float64]], Any] | None,
-    centred: bool,
-    theta: float,
-    w: NDArray[np.float64],
-    tol: float,
-    max_iter: int,
-    n_threads: int,
-) -> tuple[Any, ...]:
-    """The restricted master of a whole matrix; see cpp/cold.hpp."""
-
 def minimise_along(
     s: NDArray[np.float64],
     on_margins: Callable[[NDArray[np.float64]], Any] | None,
@@ -248,16 +235,6 @@ def solve_simplex_qp(
     many: bool,
 ) -> NDArray[np.float64] | None:
     """The step of a Newton model; None if H is not positive definite."""
-
-def column_inners(
-    P: NDArray[np.int8], x: NDArray[np.float64], bits: int, n_threads: int
-) -> NDArray[np.float64]:
-    """Sums of products of the rows of P with x, in 53, 45 or 15 bits; for tests."""
-
-def gram(
-    P: NDArray[np.int8], h: NDArray[np.float64], centred: bool, bits: int, n_threads: int
-) -> NDArray[np.float64] | None:
-    """The Hessian on the rows of P, in 53, 24 or 15 bits; for tests."""
 
 # Whether it is ordered, its cells, whether some values are missing, the cells of rows, which
 # rows these are (all, if none are named), and the cell of the others.

@@ -76,8 +76,7 @@ class TotallyCorrective:
         if type(margin) is Pairwise and 2 <= width < 128 and worth:
             self._merged = MergedRows(y, s, width + 1, n_threads)
             s = self._merged.weight
-        # Rounds that are solved in full keep the digits that are on record (results/).
-        self._master = Master(s, loss, n_threads, width, rough=round_tol > 0)
+        self._master = Master(s, loss, n_threads, width)
         self.solution: MasterSolution | None = None
         self._gap = self._left = 0.0  # of the class, and what the last master was to leave
 
