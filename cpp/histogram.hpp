@@ -273,14 +273,14 @@ void prefix_sums(const Bin* cells, const std::int64_t* u, const std::int64_t* y,
 // a fifth of a round on covertype. With many cells it takes the two steps.
 template <class Bin>
 DualIntegers weigh_and_sum(const Bin* cells, const double* z, const double* weight,
-                           double least, const std::int64_t* y, const std::int8_t* M,
+                           const std::int64_t* y, const std::int8_t* M,
                            const Groups& groups, std::size_t n, std::size_t width, int n_threads,
                            std::int64_t* out) {
     const std::size_t K = width - (M ? 0 : 1), threads = std::max(n_threads, 1);
     if (tables_for(groups, n, threads) < threads) {
         std::vector<std::int64_t> u(n * K);
         const DualIntegers dual =
-            dual_integers(z, weight, least, n, K, n_threads, InMemory{u.data(), K});
+            dual_integers(z, weight, n, K, n_threads, InMemory{u.data(), K});
         prefix_sums(cells, u.data(), y, M, groups, n, width, n_threads, out);
         return dual;
     }
@@ -298,7 +298,7 @@ DualIntegers weigh_and_sum(const Bin* cells, const double* z, const double* weig
     const std::size_t room = std::min(n, chunk_of_rows(K)) * K;
     Added added{Histogram<Bin>(cells, y, M, groups, n, width, threads, threads),
                 groups.n_wanted, room, std::vector<std::int64_t>(threads * room)};
-    const DualIntegers dual = dual_integers(z, weight, least, n, K, n_threads, added);
+    const DualIntegers dual = dual_integers(z, weight, n, K, n_threads, added);
     added.histogram.prefix_sums(out, n_threads);
     return dual;
 }

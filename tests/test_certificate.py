@@ -175,9 +175,9 @@ def test_a_search_without_unused_features_finds_the_same(name, monkeypatch):
     X = X[:, [5, 0, 1, 2, 3, 4]]  # noise first
     price, left_out = Task.weigh_and_price, []
 
-    def spy(self, z, least, unused):
+    def spy(self, z, unused):
         left_out.append(0 if unused is None else int(unused.sum()))
-        return price(self, z, least, unused)
+        return price(self, z, unused)
 
     monkeypatch.setattr(Task, "weigh_and_price", spy)
     make = partial(UNUSED[name], tol=1e-8, max_iter=1000, random_state=0)

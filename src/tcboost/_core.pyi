@@ -53,7 +53,6 @@ def prefix_sums(
 def weigh_and_sum(
     z: NDArray[np.float64],
     weight: NDArray[np.float64],
-    least: float,
     cells: NDArray[np.uint8] | NDArray[np.uint16] | NDArray[np.uint32],
     y: NDArray[np.int64],
     M: NDArray[np.int8] | None,
@@ -116,27 +115,6 @@ def pairwise_margins(
     outputs: NDArray[Number], y: NDArray[np.intp], n_threads: int
 ) -> NDArray[Number]:
     """Margins of outputs."""
-
-def add_codewords(
-    z: NDArray[np.float64],
-    coefficient: float,
-    signs: NDArray[np.int8],
-    M: NDArray[np.int8],
-    y: NDArray[np.intp],
-    n_threads: int,
-) -> None:
-    """z += coefficient M[y] signs."""
-
-def add_coded(
-    z: NDArray[np.float64],
-    coefficient: float,
-    signs: NDArray[np.int8],
-    code: NDArray[np.int8],
-    y: NDArray[np.intp],
-    weight: NDArray[np.float64],
-    n_threads: int,
-) -> tuple[float, float]:
-    """z += coefficient times pairwise margins; the least z, and the weight of wrong rows."""
 
 def pairwise_wrong(
     z: NDArray[np.float64], y: NDArray[np.intp], n_threads: int

@@ -78,9 +78,7 @@ class Task(NamedTuple):
                 kept = LookedUp(rows, oracle, margin)
         return StageWise(margin, rows.y, rows.weight, loss, pseudo_loss, rows.n_threads, kept)
 
-    def weigh_and_price(
-        self, z: Vector, least: float = np.nan, unused: Unused = None
-    ) -> tuple[DualWeights, Prices]:
+    def weigh_and_price(self, z: Vector, unused: Unused = None) -> tuple[DualWeights, Prices]:
         """The dual weights at the margins z, and all hypotheses under them.
 
         Where stumps have the adjoint built in, and the loss the weights, both are one kernel.
@@ -91,8 +89,8 @@ class Task(NamedTuple):
         def at_once(z: Vector, weight: Vector) -> tuple[None, tuple[float, int, int, float]]:
             nonlocal prices
             assert isinstance(oracle, StumpOracle)
-            rule = least, getattr(margin, "M", None), unused
-            prices, found = oracle.weigh_and_price(rows, z, *rule)
+            M = getattr(margin, "M", None)
+            prices, found = oracle.weigh_and_price(rows, z, M, unused)
             return None, found
 
         built_in = isinstance(oracle, StumpOracle) and type(margin) in (Pairwise, Codeword)
@@ -297,9 +295,9 @@ class Run:
 
     def train_error(self) -> float:
         """The weight of the misclassified rows."""
-        task, seen = self.task, self.corrector.seen
-        if seen:
-            return seen.error
+        task, corrector = self.task, self.corrector
+        if isinstance(corrector, StageWise) and corrector.kept:
+            return corrector.kept.error
         return float(task.rows.weight @ task.wrong(self._z, self.columns, self.w))
 
     def model(self) -> Model:
@@ -345,8 +343,7 @@ class Run:
         z = self._z = corrector.z
         if corrector.dual and corrector.dual.u is not None:
             return corrector.dual, task.price(corrector.dual.u, self._left_out)
-        least = corrector.seen.least if corrector.seen else np.nan
-        return task.weigh_and_price(z, least, self._left_out)
+        return task.weigh_and_price(z, self._left_out)
 
     def _price(self, limit: int) -> tuple[DualWeights, Vector, Priced]:
         """Step (2), and the certificate at the present coefficients.

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from ..losses import SMOOTH, DualWeights, SmoothLoss
 from ..margins import Margin, Pairwise
 from ..oracles import Column, Prices
-from .base import SMALL, Columns, Predictions, Seen, Vector
+from .base import SMALL, Columns, Predictions, Vector
 from .master import Master, MasterSolution
 from .merged import MergedRows
 
@@ -48,7 +48,6 @@ class TotallyCorrective:
     """
 
     dual: DualWeights | None = None
-    seen: Seen | None = None
     room = 0
 
     def __init__(

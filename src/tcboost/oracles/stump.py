@@ -128,13 +128,12 @@ class StumpOracle:
         self,
         rows: LocalRows,
         z: Vector,
-        least: float,
         M: NDArray[np.int8] | None,
         unused: NDArray[np.bool_] | None,
     ) -> tuple[StumpPrices, tuple[float, int, int, float]]:
         """The same under the dual weights at the margins z of rows in one block."""
         (block,), wanted = rows.blocks, _wanted(rows, unused)
-        sums, found = block.weigh_and_sum(z, rows.weight, least, rows.y, M, wanted)
+        sums, found = block.weigh_and_sum(z, rows.weight, rows.y, M, wanted)
         return self.prices(rows, sums, wanted), found
 
     def prices(

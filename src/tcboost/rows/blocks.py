@@ -69,17 +69,16 @@ class Block(NamedTuple):
         self,
         z: Vector,
         weight: Vector,
-        least: float,
         y: NDArray[np.intp],
         M: NDArray[np.int8] | None,
         wanted: Integers | None,
     ) -> tuple[NDArray[np.int64], tuple[float, int, int, float]]:
         """The same of the dual weights at the margins z, which are never held as a whole.
 
-        With what ``dual_integers`` tells of them. The `least` margin is NaN if not known.
+        With what ``dual_integers`` tells of them.
         """
         z, arrays = np.ascontiguousarray(z), self.groups.arrays(wanted)
-        return weigh_and_sum(z, weight, least, self.cells, y, M, arrays, self.n_threads)
+        return weigh_and_sum(z, weight, self.cells, y, M, arrays, self.n_threads)
 
     def multiply_and_sum(
         self,
