@@ -103,14 +103,13 @@ def test_weights_and_their_sums_at_once(dtype, n_bins, shape, coded):
     )
     offset = np.cumsum([0, *n_bins])
     place = np.concatenate([np.arange(b) for b in n_bins]).astype(np.int32)
-    for wanted in (np.arange(3), np.array([0, 2])):
-        arrays = offset, np.arange(3), place, offset, wanted
-        u, *found = integers(z, weight)
-        expected = _core.prefix_sums(cells, u, y, M, arrays, 1)
-        for n_threads in (1, 2, 3):
-            sums, told = _core.weigh_and_sum(z, weight, cells, y, M, arrays, n_threads)
-            np.testing.assert_array_equal(sums, expected)
-            assert told == tuple(found)
+    arrays = offset, np.arange(3), place, offset
+    u, *found = integers(z, weight)
+    expected = _core.prefix_sums(cells, u, y, M, arrays, 1)
+    for n_threads in (1, 2, 3):
+        sums, told = _core.weigh_and_sum(z, weight, cells, y, M, arrays, n_threads)
+        np.testing.assert_array_equal(sums, expected)
+        assert told == tuple(found)
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.uint32])
@@ -196,7 +195,7 @@ def test_kernels_refuse_what_does_not_fit():
     with pytest.raises(ValueError, match="rows"):
         _core.pairwise_wrong(z, y[:3], 1)
     cells, one = np.zeros((4, 1), dtype=np.uint8, order="F"), np.array([0, 1])
-    arrays = one, np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int32), one, one[:1]
+    arrays = one, np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int32), one
     with pytest.raises(ValueError, match="shapes"):
         _core.weigh_and_sum(z, weight[:3], cells, y, None, arrays, 1)
     with pytest.raises(ValueError, match="rows"):

@@ -6,12 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 Number = TypeVar("Number", np.int8, np.float64)
-# first, group, place, offset and the groups that are wanted: see `Groups` of cpp/histogram.hpp.
+# first, group, place, offset: see `Groups` of cpp/histogram.hpp.
 GroupArrays = tuple[
     NDArray[np.int64],
     NDArray[np.int64],
     NDArray[np.int32],
-    NDArray[np.int64],
     NDArray[np.int64],
 ]
 
