@@ -162,9 +162,6 @@ def largest_of_parts(
 ) -> list[list[tuple[int, int]]]:
     """For each column the rows of A of the largest edges, one a part, up to a limit."""
 
-def loaded_libraries() -> list[str] | None:
-    """Paths of the shared libraries in this process; None where that cannot be told."""
-
 class _Master:
     """A restricted master; see cpp/master.hpp."""
 
