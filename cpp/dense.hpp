@@ -76,12 +76,7 @@ struct Dense {
         for (std::size_t i = 0; i < from.size(); ++i)
             std::copy_n(values.data() + from[i] * width, width, taken.data() + i * width);
         return {std::move(taken)};
-    }
-    template <class See>
-    void visit(See& see) {
-        see(values);
-    }
-};
+    }};
 
 // For each cell a row of a table: one byte a row, where `Dense` takes one a number.
 struct Tabled {
@@ -106,12 +101,7 @@ struct Tabled {
         std::vector<std::uint8_t> taken(from.size());
         for (std::size_t i = 0; i < from.size(); ++i) taken[i] = cells[from[i]];
         return {std::move(taken), width, stride, table};
-    }
-    template <class See>
-    void visit(See& see) {
-        see(cells, width, stride, table);
-    }
-};
+    }};
 
 constexpr std::size_t kSlack = 2 * 128;  // rows of 128 numbers at the most, begun and ended
 

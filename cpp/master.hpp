@@ -24,11 +24,6 @@ struct State {
     std::shared_ptr<const Vector> z, u, h;
     double r, loss, gap;
     int n_steps;  // that were added up to z since it was computed as P w
-
-    template <class See>
-    void visit(See& see) {
-        see(w, g, z, u, h, r, loss, gap, n_steps);
-    }
 };
 
 // Room for what is as long as the margins, used again when nobody holds it any more. Memory that
@@ -107,13 +102,7 @@ class Master {
 
     std::size_t n_rows() const { return n_; }
     std::size_t n_columns() const { return columns_.size(); }
-
-    // All but the loss.
-    template <class See>
-    void visit(See& see) {
-        see(owned_, n_, model_, last_);
-        point();
-    }
+    const auto& columns() const { return owned_; }
 
     // Solve for one budget from w, through smaller budgets if w is far from optimal.
     //

@@ -7,11 +7,16 @@
 #include <utility>
 #include <vector>
 
-#include "archive.hpp"
 #include "arrays.hpp"
 #include "master.hpp"
 
 namespace {
+
+template <class Number>
+std::vector<Number> as_numbers(nb::handle array) {
+    const auto held = nb::cast<nb::ndarray<const Number, nb::ndim<1>, nb::c_contig>>(array);
+    return {held.data(), held.data() + held.size()};
+}
 
 tcboost::Vector as_vector(Reals array) {
     return {array.data(), array.data() + array.shape(0)};
@@ -115,16 +120,24 @@ class Master {
         });
     }
 
-    nb::tuple state() {
-        tcboost::Archive archive;
-        master_.visit(archive);
-        return nb::make_tuple(as_array(s_), width_, on_margins_, centred_, growing_,
-                              nb::bytes(archive.bytes.data(), archive.bytes.size()));
+    // What it was made of, and its columns; its model of the loss is formed anew.
+    nb::tuple state() const {
+        nb::list columns;
+        for (const auto& column : master_.columns())
+            if constexpr (std::is_same_v<Column, tcboost::Tabled>)
+                columns.append(nb::make_tuple(as_array(column->cells), as_array(column->table)));
+            else
+                columns.append(as_array(column->values));
+        return nb::make_tuple(as_array(s_), width_, on_margins_, centred_, growing_, columns);
     }
 
-    void restore(nb::bytes state) {
-        tcboost::Archive archive{{state.c_str(), state.size()}, true};
-        master_.visit(archive);
+    void restore(nb::list columns) {
+        for (nb::handle column : columns)
+            if constexpr (std::is_same_v<Column, tcboost::Tabled>)
+                master_.add({as_numbers<std::uint8_t>(column[0]), width_, (width_ + 7) / 8 * 8,
+                             as_numbers<std::int8_t>(column[1])});
+            else
+                master_.add({as_numbers<typename Column::Number>(column)});
     }
 
    private:
@@ -180,7 +193,7 @@ void bind_masters(nb::module_& m) {
                  [](M& self, nb::tuple state) {
                      new (&self) M(nb::cast<Reals>(state[0]), nb::cast<std::size_t>(state[1]),
                                    state[2], nb::cast<bool>(state[3]), nb::cast<bool>(state[4]));
-                     self.restore(nb::cast<nb::bytes>(state[5]));
+                     self.restore(nb::cast<nb::list>(state[5]));
                  })
             .def("__deepcopy__", [](const M& self, nb::object) { return M(self); });
     };

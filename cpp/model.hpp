@@ -129,11 +129,6 @@ class Model {
         return true;
     }
 
-    template <class See>
-    void visit(See& see) {
-        see(cols_, place_, h_, centre_, H_, stride_, first_size_, centred_, ridge_, scale_, free_);
-    }
-
    private:
     static constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
     static constexpr double kLeast = 1e-20;  // what has a lower h is lost in rounding
