@@ -160,14 +160,14 @@ double minimise_along(Reals s, nb::object on_margins, bool centred, Reals z, Rea
 }
 
 nb::object solve_simplex_qp(nb::ndarray<const double, nb::ndim<2>, nb::c_contig> H, Reals g,
-                            double theta, Reals w, bool many) {
+                            double theta, Reals w) {
     const std::size_t q = g.shape(0);
     if (H.shape(0) != q || H.shape(1) != q || w.shape(0) != q)
         throw std::invalid_argument("H, g and w differ in their size");
     tcboost::Cholesky free;
     const tcboost::Vector slopes = as_vector(g), start = as_vector(w);
     tcboost::Vector d;
-    if (!tcboost::SimplexQp(H.data(), q, slopes, theta, start, free).solve(many, d))
+    if (!tcboost::SimplexQp(H.data(), q, slopes, theta, start, free).solve(d))
         return nb::none();
     return as_array(std::move(d));
 }
@@ -203,6 +203,6 @@ void bind_masters(nb::module_& m) {
     master(tcboost::Dense<double>{}, "MasterFloat");
     m.def("minimise_along", &minimise_along, "s"_a, "on_margins"_a.none(), "centred"_a, "z"_a,
           "zd"_a, "t_max"_a, "The t in (0, t_max] of least loss at z + t zd.");
-    m.def("solve_simplex_qp", &solve_simplex_qp, "H"_a, "g"_a, "theta"_a, "w"_a, "many"_a,
+    m.def("solve_simplex_qp", &solve_simplex_qp, "H"_a, "g"_a, "theta"_a, "w"_a,
           "The step of a Newton model; None if H is not positive definite.");
 }

@@ -120,7 +120,7 @@ class Model {
         const std::size_t q = size();
         Vector slopes(q), start(q), step;
         for (std::size_t j = 0; j < q; ++j) slopes[j] = g[cols_[j]], start[j] = w[cols_[j]];
-        if (!SimplexQp(H_.data(), stride_, slopes, theta, start, free_).solve(!growing_, step)) {
+        if (!SimplexQp(H_.data(), stride_, slopes, theta, start, free_).solve(step)) {
             forget();
             return false;
         }

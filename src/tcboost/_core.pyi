@@ -206,7 +206,6 @@ def solve_simplex_qp(
     g: NDArray[np.float64],
     theta: float,
     w: NDArray[np.float64],
-    many: bool,
 ) -> NDArray[np.float64] | None:
     """The step of a Newton model; None if H is not positive definite."""
 
