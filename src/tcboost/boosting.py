@@ -6,7 +6,6 @@ margins); with the totally corrective one it is MultiBoost.MO or MultiBoost.ECC.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import replace
@@ -249,7 +248,7 @@ class Run:
         spread = task.loss.spread(task.margin)
         # How far an edge can be from what it is at the optimum; a feature without a stump is
         # below that, too.
-        near = min(spread * math.sqrt(2.0 * max(0.0, self._open) + 1e-14), 1e300)
+        near = np.minimum(spread * np.sqrt(2.0 * max(0.0, self._open) + 1e-14), 1e300)
         level = best.max(axis=0) if best.shape[1] > 1 else np.array([bound])
         return (best < level - 2.0 * near).all(axis=1)
 

@@ -187,10 +187,11 @@ def solve_cold(
     kept = np.unique(first)  # of equal columns the first gets the coefficient
     master = Master(s, loss, effective_n_jobs(None), growing=False)
     master.add(np.asfortranarray(P[:, kept]))
-    solution, _ = master.solve(theta, np.bincount(first, w)[kept], tol)
-    all_w = np.zeros(len(first))
-    all_w[kept] = solution.w
-    return solution._replace(w=all_w)
+    sums: Any = np.bincount(first, w)
+    solution, _ = master.solve(theta, sums[kept], tol)
+    w = np.zeros(len(first))
+    w[kept] = solution.w
+    return solution._replace(w=w)
 
 
 def _on_margins(loss: SmoothLoss) -> Callable[[Vector], Any] | None:
