@@ -1,4 +1,4 @@
-"""Work in threads of Python: its order and its errors."""
+"""Work in threads of Python: its order, its errors, and threads that cannot be had."""
 
 import contextlib
 import gc
@@ -27,7 +27,7 @@ def test_the_threads_work_at_the_same_time():
 
 
 @pytest.mark.parametrize("n_threads", [1, 3])
-@pytest.mark.parametrize("error", [ValueError, IndexError, KeyboardInterrupt])
+@pytest.mark.parametrize("error", [ValueError, IndexError, StopIteration, KeyboardInterrupt])
 def test_an_error_is_raised_and_no_more_is_begun(n_threads, error):
     begun, before = [], threading.active_count()
 
@@ -53,6 +53,28 @@ def test_an_error_in_another_thread_is_raised():
 
     with pytest.raises(ValueError, match="elsewhere"):
         in_threads(work, 2, range(2))
+
+
+def test_an_interrupt_while_waiting_ends_it(monkeypatch):
+    """What has begun is done before it is raised, and nothing is left behind."""
+    done, before, join = [], threading.active_count(), threading.Thread.join
+    caller, waits = threading.get_ident(), iter([True])
+
+    def interrupted(thread):
+        if next(waits, False):
+            raise KeyboardInterrupt
+        join(thread)
+
+    def work(i):
+        if threading.get_ident() != caller:
+            time.sleep(0.1)
+        done.append(i)
+
+    monkeypatch.setattr("threading.Thread.join", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        in_threads(work, 2, range(2))
+    assert threading.active_count() == before
+    assert sorted(done) in ([0], [1], [0, 1])
 
 
 def test_an_error_leaves_nothing_in_memory():
@@ -93,3 +115,13 @@ def test_no_more_threads_than_things_which_know_what_the_caller_has_set():
 def test_lists_of_different_lengths_are_refused():
     with pytest.raises(ValueError, match="shorter"):
         in_threads(divmod, 2, [1, 2], [3])
+
+
+def test_without_more_threads_the_caller_does_it_all(monkeypatch):
+    def none(thread):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr("threading.Thread.start", none)
+    assert in_threads(lambda i: (i, threading.get_ident()), 4, range(9)) == [
+        (i, threading.get_ident()) for i in range(9)
+    ]
