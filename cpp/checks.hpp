@@ -22,7 +22,7 @@ using Sums = nb::ndarray<nb::numpy, std::int64_t, nb::ndim<2>>;
 using Places = nb::ndarray<const std::int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Flags = nb::ndarray<const bool, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Changed = nb::ndarray<double, nb::c_contig, nb::device::cpu>;
-using GroupArrays = std::tuple<Offsets, Offsets, Places, Offsets, Offsets>;
+using GroupArrays = std::tuple<Offsets, Offsets, Places, Offsets>;
 // Of each candidate its feature, its cut and where missing values go.
 using Candidates = std::tuple<Offsets, Offsets, Flags>;
 
@@ -34,19 +34,17 @@ void check_below(const Index* at, std::size_t n, std::size_t limit, const char* 
 }
 
 inline tcboost::Groups checked_groups(std::size_t n_groups, const GroupArrays& arrays) {
-    const auto& [first, group, place, offset, wanted] = arrays;
+    const auto& [first, group, place, offset] = arrays;
     const std::size_t n_features = group.shape(0);
     if (first.shape(0) != n_groups + 1 || offset.shape(0) != n_features + 1)
         throw std::invalid_argument("first and offset need one more entry than there are");
-    check_below(wanted.data(), wanted.size(), n_groups, "there is no such group");
     check_below(group.data(), n_features, n_groups, "there is no such group");
     std::int64_t n_places = 0;
     for (std::size_t d = 0; d < n_features; ++d)
         n_places += first(group(d) + 1) - first(group(d));
     if (std::int64_t(place.shape(0)) != n_places)
         throw std::invalid_argument("place needs an entry for each feature and cell");
-    return {n_groups,     n_features,    first.data(),  group.data(),
-            place.data(), offset.data(), wanted.size(), wanted.data()};
+    return {n_groups, n_features, first.data(), group.data(), place.data(), offset.data()};
 }
 
 inline void check_parts(Offsets starts, std::size_t n) {

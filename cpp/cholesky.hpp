@@ -98,11 +98,6 @@ class Cholesky {
 
     const Vector& ones() const { return ones_; }  // L^-1 1
 
-    template <class See>
-    void visit(See& see) {
-        see(capacity_, order_, L_, ones_);
-    }
-
     void forward(double* x) const { forward(x, 0, size()); }
 
     TCBOOST_WIDE void backward(double* x) const {  // x = L^-T x

@@ -76,12 +76,7 @@ struct Dense {
         for (std::size_t i = 0; i < from.size(); ++i)
             std::copy_n(values.data() + from[i] * width, width, taken.data() + i * width);
         return {std::move(taken)};
-    }
-    template <class See>
-    void visit(See& see) {
-        see(values);
-    }
-};
+    }};
 
 // For each cell a row of a table: one byte a row, where `Dense` takes one a number.
 struct Tabled {
@@ -106,12 +101,7 @@ struct Tabled {
         std::vector<std::uint8_t> taken(from.size());
         for (std::size_t i = 0; i < from.size(); ++i) taken[i] = cells[from[i]];
         return {std::move(taken), width, stride, table};
-    }
-    template <class See>
-    void visit(See& see) {
-        see(cells, width, stride, table);
-    }
-};
+    }};
 
 constexpr std::size_t kSlack = 2 * 128;  // rows of 128 numbers at the most, begun and ended
 
@@ -207,103 +197,86 @@ TCBOOST_WIDE double column_inner(const Column& a, const double* b, std::size_t n
     return s;
 }
 
-// Numbers as integers of 15 bits, or of 45 in three parts that fit into 16: products with small
-// integers are then sums of integers, exact and in half the time of float64. Of so few numbers at a
-// time that they stay in the second cache for all columns.
-template <std::size_t N>
+// Numbers as integers of 45 bits, in three parts that fit into 16: products with small integers are
+// then sums of integers, exact and in half the time of float64. Of so few numbers at a time that they
+// stay in the second cache for all columns.
 struct Parts {
-    static_assert(N == 1 || N == 3);
     static constexpr std::size_t most = 32 * kBlock;
-    std::int16_t parts[N][most];
+    std::int16_t parts[3][most];
 
     // x times `units`, rounded. AVX2 has no cast of float64 to int64, but the shift leaves an
-    // integer in the low 51 bits: a quarter of the time.
+    // integer in the low 51 bits.
     TCBOOST_WIDE void split(const double* x, std::size_t n, double units) {
         for (std::size_t i = 0; i < n; ++i) {
             const double shifted = std::floor(x[i] * units + 0.5) + kShift;
             std::uint64_t whole;
             std::memcpy(&whole, &shifted, sizeof whole);
-            if constexpr (N == 3) {
-                parts[0][i] = static_cast<std::int16_t>(whole >> 30);
-                parts[1][i] = static_cast<std::int16_t>((whole >> 15) & 32767);
-            }
-            parts[N - 1][i] = static_cast<std::int16_t>(N == 3 ? whole & 32767 : whole);
+            parts[0][i] = static_cast<std::int16_t>(whole >> 30);
+            parts[1][i] = static_cast<std::int16_t>((whole >> 15) & 32767);
+            parts[2][i] = static_cast<std::int16_t>(whole & 32767);
         }
     }
 
     // Add up the products with the n numbers of a column from `first` on.
     template <class Column>
-    TCBOOST_WIDEST void add(const Column& a, std::size_t first, std::size_t n,
+    TCBOOST_WIDEST void add(const Column& column, std::size_t first, std::size_t n,
                             std::int64_t* sums) const {
         std::int8_t room[kBlock + kSlack];
         std::size_t start = 0;
-        for (; start + kBlock <= n; start += kBlock)
-            add_block(a.at(first + start, kBlock, room), start, kBlock, sums);
-        if (start < n) add_block(a.at(first + start, n - start, room), start, n - start, sums);
+        for (; start + kBlock <= n; start += kBlock)  // of a constant size, and then of the rest
+            add_block(column.at(first + start, kBlock, room), start, kBlock, sums);
+        if (start < n) add_block(column.at(first + start, n - start, room), start, n - start, sums);
     }
 
    private:
-    // All sums at once: the numbers are read once, in two thirds of the time of one at a time.
+    // All sums at once, so that the numbers are read once.
     TCBOOST_INLINE void add_block(const std::int8_t* numbers, std::size_t start, std::size_t size,
                                   std::int64_t* sums) const {
-        const std::int16_t *a = parts[0] + start, *b = parts[N / 2] + start,
-                           *c = parts[N - 1] + start;
+        const std::int16_t *a = parts[0] + start, *b = parts[1] + start, *c = parts[2] + start;
         std::int32_t of_a = 0, of_b = 0, of_c = 0;  // 256 numbers below 2^22: no overflow
         for (std::size_t i = 0; i < size; ++i) {
             const std::int16_t number = numbers[i];
             of_a += static_cast<std::int32_t>(number) * static_cast<std::int32_t>(a[i]);
-            if constexpr (N == 1) continue;
             of_b += static_cast<std::int32_t>(number) * static_cast<std::int32_t>(b[i]);
             of_c += static_cast<std::int32_t>(number) * static_cast<std::int32_t>(c[i]);
         }
-        sums[0] += of_a;
-        if constexpr (N == 3) sums[1] += of_b, sums[2] += of_c;
+        sums[0] += of_a, sums[1] += of_b, sums[2] += of_c;
     }
 };
 
-// out_j = column_j . x in integers, to 2^(1 - 15 N) of the largest x.
-template <std::size_t N, class Column>
-void column_inners_in_parts(const std::vector<const Column*>& columns, const Vector& x,
-                            int n_threads, double* out) {
-    const std::size_t n = x.size(), q = columns.size();
-    const int exponent = std::ilogb(std::max(largest_size(x.data(), n), 1e-250)) + 2 - 15 * int(N);
-    const double unit = std::ldexp(1.0, exponent), units = std::ldexp(1.0, -exponent);
-    const std::size_t share = (n / 4 / kBlock + 1) * kBlock;
-    std::vector<std::int64_t> sums(4 * q * N);
-    parallel_for(4, n_threads, [&](std::size_t quarter) {
-        const std::unique_ptr<Parts<N>> parts(new Parts<N>);  // which is not cleared first
-        const std::size_t end = std::min(n, (quarter + 1) * share);
-        for (std::size_t i = quarter * share; i < end; i += Parts<N>::most) {
-            const std::size_t size = std::min(Parts<N>::most, end - i);
-            parts->split(x.data() + i, size, units);
-            for (std::size_t j = 0; j < q; ++j)
-                parts->add(*columns[j], i, size, sums.data() + (quarter * q + j) * N);
-        }
-    });
-    for (std::size_t k = q * N; k < sums.size(); ++k) sums[k % (q * N)] += sums[k];
-    for (std::size_t j = 0; j < q; ++j) {
-        const std::int64_t* s = sums.data() + N * j;
-        double value = static_cast<double>(s[N - 1]);
-        if constexpr (N == 3)
-            value = static_cast<double>(s[0]) * 1073741824.0 +
-                    static_cast<double>(s[1]) * 32768.0 + value;
-        out[j] = value * unit;
-    }
-}
-
-// How exact inner products of small integers may be: in float64; in integers of 45 bits, which takes
-// half the time; or of 15, which takes half of that.
-enum class Digits { floats, all, few };
-
-// out_j = column_j . x
+// out_j = column_j . x, in float64; or in integers, if the columns have small ones: to 2^-44 of the
+// largest x, in half the time.
 template <class Column>
-void column_inners(const std::vector<const Column*>& columns, const Vector& x, Digits digits,
+void column_inners(const std::vector<const Column*>& columns, const Vector& x, bool integers,
                    int n_threads, double* out) {
     const std::size_t n = x.size(), q = columns.size();
     if (n * q < kWorthThreads) n_threads = 1;
     if constexpr (std::is_same_v<typename Column::Number, std::int8_t>) {
-        if (digits == Digits::all) return column_inners_in_parts<3>(columns, x, n_threads, out);
-        if (digits == Digits::few) return column_inners_in_parts<1>(columns, x, n_threads, out);
+        if (integers) {
+            const double largest = std::max(largest_size(x.data(), n), 1e-250);
+            const int exponent = std::ilogb(largest) + 2 - 45;
+            const double unit = std::ldexp(1.0, exponent), units = std::ldexp(1.0, -exponent);
+            const std::size_t share = (n / 4 / kBlock + 1) * kBlock;
+            std::vector<std::int64_t> sums(4 * q * 3);
+            parallel_for(4, n_threads, [&](std::size_t quarter) {
+                const std::unique_ptr<Parts> parts(new Parts);  // which is not cleared first
+                const std::size_t end = std::min(n, (quarter + 1) * share);
+                for (std::size_t i = quarter * share; i < end; i += Parts::most) {
+                    const std::size_t size = std::min(Parts::most, end - i);
+                    parts->split(x.data() + i, size, units);
+                    for (std::size_t j = 0; j < q; ++j)
+                        parts->add(*columns[j], i, size, sums.data() + (quarter * q + j) * 3);
+                }
+            });
+            for (std::size_t k = q * 3; k < sums.size(); ++k) sums[k % (q * 3)] += sums[k];
+            for (std::size_t j = 0; j < q; ++j) {
+                const std::int64_t* s = sums.data() + 3 * j;
+                out[j] = (static_cast<double>(s[0]) * 1073741824.0 +
+                          static_cast<double>(s[1]) * 32768.0 + static_cast<double>(s[2])) *
+                         unit;
+            }
+            return;
+        }
     }
     parallel_for(4, n_threads, [&](std::size_t part) {
         for (std::size_t j = q * part / 4; j < q * (part + 1) / 4; ++j)

@@ -24,8 +24,6 @@ struct Groups {
     const std::int64_t* group;   // of each feature
     const std::int32_t* place;   // feature by feature, the bin of each cell of its group
     const std::int64_t* offset;  // where the bins of a feature start; n_features + 1 entries
-    std::size_t n_wanted;
-    const std::int64_t* wanted;  // the groups to count; the sums of the others are zero
 };
 
 // Integers from the start of a cache line on: rows of eight that cross lines cost half as much
@@ -37,7 +35,7 @@ struct alignas(64) Line {
 // Room for so many, and never none: there is always a first line to point to.
 inline std::vector<Line> lines(std::size_t size) { return std::vector<Line>(size / 8 + 1); }
 
-// Add the rows of V (rows x stride) to their cells, in the wanted groups from `begin` to `end`.
+// Add the rows of V (rows x stride) to their cells, in the groups from `begin` to `end`.
 // Stride is that of V where the compiler shall know it, or zero. Two groups at a time take a tenth
 // less: a row of V is read once for both.
 template <std::size_t Stride, class Bin>
@@ -48,11 +46,10 @@ TCBOOST_WIDE void add_rows(const Bin* cells, std::size_t n, const std::int64_t* 
     constexpr std::size_t block = Stride ? Stride : 4;
     for (std::size_t at = begin; at < end; at += 2) {
         const bool two = at + 1 < end;
-        const std::int64_t g = groups.wanted[at], h = two ? groups.wanted[at + 1] : g;
-        std::int64_t* of_group = sums + static_cast<std::size_t>(groups.first[g]) * stride;
-        std::int64_t* of_next = sums + static_cast<std::size_t>(groups.first[h]) * stride;
-        const Bin* cell = cells + static_cast<std::size_t>(g) * n;
-        const Bin* next = cells + static_cast<std::size_t>(h) * n;
+        std::int64_t* of_group = sums + static_cast<std::size_t>(groups.first[at]) * stride;
+        std::int64_t* of_next = sums + static_cast<std::size_t>(groups.first[at + two]) * stride;
+        const Bin* cell = cells + at * n;
+        const Bin* next = cell + two * n;
         for (std::size_t i = 0; i < rows; ++i) {
             for (std::size_t k = 0; k < stride; k += block) {
                 // By way of local arrays, or the compiler fears that the sums and v overlap.
@@ -143,7 +140,7 @@ class Histogram {
         return sums_.get()->at + table * per_table_ + n_cells_ * stride_;
     }
 
-    // The rows from i on, few at the most, whose weights are u; in the wanted groups from `begin`
+    // The rows from i on, few at the most, whose weights are u; in the groups from `begin`
     // to `end`.
     void add(std::size_t i, std::size_t rows, const std::int64_t* u, std::size_t begin,
              std::size_t end, std::size_t table, std::size_t thread) {
@@ -239,7 +236,7 @@ class Histogram {
 // As many tables of sums as there are threads, as long as these are few.
 inline std::size_t tables_for(const Groups& groups, std::size_t n, std::size_t threads) {
     const auto n_cells = static_cast<std::size_t>(groups.first[groups.n_groups]);
-    return std::min(threads, 1 + n * groups.n_wanted / (4 * n_cells + 1));
+    return std::min(threads, 1 + n * groups.n_groups / (4 * n_cells + 1));
 }
 
 // cells is n x n_groups by columns, u is n x K by rows, out is what `Histogram` gives.
@@ -248,17 +245,17 @@ void prefix_sums(const Bin* cells, const std::int64_t* u, const std::int64_t* y,
                  const std::int8_t* M, const Groups& groups, std::size_t n, std::size_t width,
                  int n_threads, std::int64_t* out) {
     // Below this much work a thread costs more than it saves.
-    const bool little = n * groups.n_wanted * width < 100000;
+    const bool little = n * groups.n_groups * width < 100000;
     const std::size_t threads = little ? 1 : std::max(n_threads, 1);
     // Each slice of the rows has a table; the other threads share the groups of a slice.
     const std::size_t slices = tables_for(groups, n, threads);
-    const std::size_t parts = std::min(groups.n_wanted, (threads + slices - 1) / slices);
+    const std::size_t parts = std::min(groups.n_groups, (threads + slices - 1) / slices);
     Histogram<Bin> histogram(cells, y, M, groups, n, width, slices, slices * parts);
     const std::size_t K = width - (histogram.classes() ? 1 : 0);
     parallel_for(slices * parts, n_threads, [&](std::size_t task) {
         const std::size_t slice = task / parts, part = task % parts;
-        const std::size_t begin = groups.n_wanted * part / parts;
-        const std::size_t end = groups.n_wanted * (part + 1) / parts;
+        const std::size_t begin = groups.n_groups * part / parts;
+        const std::size_t end = groups.n_groups * (part + 1) / parts;
         for (std::size_t i = n * slice / slices, last = n * (slice + 1) / slices; i < last;) {
             const std::size_t rows = std::min(histogram.few(), last - i);
             histogram.add(i, rows, u + i * K, begin, end, slice, task);
@@ -273,32 +270,32 @@ void prefix_sums(const Bin* cells, const std::int64_t* u, const std::int64_t* y,
 // a fifth of a round on covertype. With many cells it takes the two steps.
 template <class Bin>
 DualIntegers weigh_and_sum(const Bin* cells, const double* z, const double* weight,
-                           double least, const std::int64_t* y, const std::int8_t* M,
+                           const std::int64_t* y, const std::int8_t* M,
                            const Groups& groups, std::size_t n, std::size_t width, int n_threads,
                            std::int64_t* out) {
     const std::size_t K = width - (M ? 0 : 1), threads = std::max(n_threads, 1);
     if (tables_for(groups, n, threads) < threads) {
         std::vector<std::int64_t> u(n * K);
         const DualIntegers dual =
-            dual_integers(z, weight, least, n, K, n_threads, InMemory{u.data(), K});
+            dual_integers(z, weight, n, K, n_threads, InMemory{u.data(), K});
         prefix_sums(cells, u.data(), y, M, groups, n, width, n_threads, out);
         return dual;
     }
     struct Added {
         Histogram<Bin> histogram;
-        std::size_t n_wanted, room;
+        std::size_t n_groups, room;
         std::vector<std::int64_t> u;
 
         void clear() { histogram.clear(); }
         std::int64_t* rows(std::size_t, std::size_t thread) { return u.data() + thread * room; }
         void done(std::size_t i, std::size_t m, std::size_t thread) {
-            histogram.add(i, m, rows(i, thread), 0, n_wanted, thread, thread);
+            histogram.add(i, m, rows(i, thread), 0, n_groups, thread, thread);
         }
     };
     const std::size_t room = std::min(n, chunk_of_rows(K)) * K;
     Added added{Histogram<Bin>(cells, y, M, groups, n, width, threads, threads),
-                groups.n_wanted, room, std::vector<std::int64_t>(threads * room)};
-    const DualIntegers dual = dual_integers(z, weight, least, n, K, n_threads, added);
+                groups.n_groups, room, std::vector<std::int64_t>(threads * room)};
+    const DualIntegers dual = dual_integers(z, weight, n, K, n_threads, added);
     added.histogram.prefix_sums(out, n_threads);
     return dual;
 }

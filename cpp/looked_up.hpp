@@ -67,7 +67,7 @@ LookedUp look_up_and_sum(const Bin* cells, const CellScores<Bin>& scores, const 
         for (std::size_t r = 0; r < rows; ++r)
             for (std::size_t k = 0; k < width; ++k) x[r * width + k] *= weight[i + r];
         met[c].total = round_all(x.data(), x.size(), scale, u.data());
-        histogram.add(i, rows, u.data(), 0, groups.n_wanted, thread, thread);
+        histogram.add(i, rows, u.data(), 0, groups.n_groups, thread, thread);
     });
     histogram.prefix_sums(out, n_threads);
     LookedUp all;

@@ -10,12 +10,10 @@
 #include <cstddef>
 #include <limits>
 #include <memory>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "model.hpp"
-#include "octets.hpp"
 #include "smooth_loss.hpp"
 
 namespace tcboost {
@@ -26,11 +24,6 @@ struct State {
     std::shared_ptr<const Vector> z, u, h;
     double r, loss, gap;
     int n_steps;  // that were added up to z since it was computed as P w
-
-    template <class See>
-    void visit(See& see) {
-        see(w, g, z, u, h, r, loss, gap, n_steps);
-    }
 };
 
 // Room for what is as long as the margins, used again when nobody holds it any more. Memory that
@@ -70,12 +63,9 @@ template <class Column>
 class Master {
    public:
     // A growing master is solved again and again: then a model that halves the gap is good
-    // enough, and z is not rebuilt every time. A rough one adds up its columns in octets, in another
-    // order, and if it grows its models have rounded weights, as those of the others do: as many
-    // steps, and fits up to the stage-wise loss take 0.80 to 1.00 of the time (thyroid to dna).
-    Master(std::size_t n, Expand expand, bool centred, bool growing, bool rough)
-        : rough_(rough && std::is_same_v<Column, Dense<std::int8_t>>),
-          n_(n),
+    // enough, and z is not rebuilt every time.
+    Master(std::size_t n, Expand expand, bool centred, bool growing)
+        : n_(n),
           expand_(std::move(expand)),
           centred_(centred),
           growing_(growing),
@@ -84,7 +74,7 @@ class Master {
 
     void add(Column column) {
         owned_.push_back(std::make_shared<const Column>(std::move(column)));
-        point_to(*owned_.back());
+        columns_.push_back(owned_.back().get());
     }
 
     // Forget the other columns.
@@ -112,13 +102,7 @@ class Master {
 
     std::size_t n_rows() const { return n_; }
     std::size_t n_columns() const { return columns_.size(); }
-
-    // All but the loss.
-    template <class See>
-    void visit(See& see) {
-        see(owned_, n_, model_, last_);
-        point();
-    }
+    const auto& columns() const { return owned_; }
 
     // Solve for one budget from w, through smaller budgets if w is far from optimal.
     //
@@ -128,7 +112,6 @@ class Master {
         max_iter_ = max_iter, n_threads_ = n_threads, narrow_ = centred_;
         double budget = theta;
         State state = first_state(std::move(w), budget);
-        if (!growing_) spread(state, budget);
         last_ = {};
         int n_iter = 0;
         Vector rival;
@@ -147,8 +130,6 @@ class Master {
 
    private:
     static constexpr double kFirstGap = 50.0;  // the gap from which Newton may start at once
-    static constexpr std::size_t kDozens = 100;
-    static constexpr double kSomeWay = 5.0, kShared = 12.0;  // gaps: that there is, and of the shares
     static constexpr double kBudgetFactor = 4.0;  // from one budget to the next
     static constexpr double kLoose = 0.2;   // the gap to which a budget on the way is solved
     static constexpr double kSlope = 0.3;   // a full step may leave this share of the slope
@@ -157,7 +138,6 @@ class Master {
     static constexpr double kClose = 0.1;  // the gap below which Newton's method is quadratic
     static constexpr int kShort = 3;       // steps of less than half that one budget may take
     static constexpr std::size_t kExtend = 16;
-    static constexpr std::size_t kFewColumns = 32;  // are added up without octets, and not spread
     static constexpr std::size_t kFew = 60;  // new columns: so many, or as many as there are
     static constexpr int kStalled = 12;  // steps without a better gap: precision is exhausted
     static constexpr double kLong = 1e4;  // margins beyond which z is always P w
@@ -165,14 +145,8 @@ class Master {
     static constexpr int kRebuild = 64;  // steps after which a growing master computes P w
 
     void point() {
-        columns_.clear(), octets_.clear();
-        for (const auto& column : owned_) point_to(*column);
-    }
-
-    void point_to(const Column& column) {
-        columns_.push_back(&column);
-        if constexpr (std::is_same_v<Column, Dense<std::int8_t>>)
-            if (rough_) octets_.add(column.values);
+        columns_.clear();
+        for (const auto& column : owned_) columns_.push_back(column.get());
     }
 
     // The state at w, and the largest budget at which that has a moderate gap; w is scaled back
@@ -194,22 +168,6 @@ class Master {
         const double room = kFirstGap - state.gap;
         if (state.r * (budget - total) > room) budget = total + room / state.r;
         return state;
-    }
-
-    // Dozens of columns with some way to go from zero begin with a share of the budget each, if they
-    // help: a step less, 0.95 of the time (288 masters of 45 to 100 columns, of six data sets), 0.8
-    // for wine-mo-50. Of hundreds most would have to leave again.
-    void spread(State& state, double budget) const {
-        const std::size_t q = columns_.size();
-        if (q <= kFewColumns || q > kDozens || state.r * budget < kSomeWay || sum(state.w) > 0)
-            return;
-        const auto n_helpful = std::count_if(state.g.begin(), state.g.end(),
-                                             [](double slope) { return slope > 0; });
-        const double share =
-            std::min(budget / 2, kShared / state.r) / static_cast<double>(n_helpful);
-        for (std::size_t j = 0; j < state.w.size(); ++j)
-            if (state.g[j] > 0) state.w[j] = share;
-        state = state_at(state.w, budget);
     }
 
     // That of the last solve, if it ended at w; new columns are not in it.
@@ -299,13 +257,13 @@ class Master {
         state.z = combine_columns(w);
         state.n_steps = 0;
         weigh(state);
-        finish(state, theta, growing_ ? Digits::all : Digits::floats);
+        finish(state, theta, growing_);
         return state;
     }
 
-    void finish(State& state, double theta, Digits digits) const {
+    void finish(State& state, double theta, bool integers) const {
         state.g.resize(columns_.size());
-        column_inners(columns_, *state.u, digits, n_threads_, state.g.data());
+        column_inners(columns_, *state.u, integers, n_threads_, state.g.data());
         set_gap(state, theta);
     }
 
@@ -325,14 +283,8 @@ class Master {
         state.gap += state.r * std::max(0.0, theta - sum(state.w));
     }
 
-    bool by_octets() const { return rough_ && columns_.size() > kFewColumns; }
-
     std::shared_ptr<Vector> combine_columns(const Vector& w) const {
         auto z = rooms_.take(n_);
-        if (by_octets()) {
-            octets_.combine(w, *z);
-            return z;
-        }
         std::vector<const Column*> used;
         Vector coefficients;
         for (std::size_t j = 0; j < columns_.size(); ++j)
@@ -378,13 +330,10 @@ class Master {
             // call back to Python takes longer anyway.
             const double least = narrow_ ? std::max(ridge, kNarrowRidge) : ridge;
             model_.form(columns_, std::move(cols), state.h, state.g, centred_, narrow_,
-                        !growing_ || by_octets(), least, steepest / theta, n_threads_);
+                        least, steepest / theta, n_threads_);
         } else {
-            const Digits digits = !growing_     ? Digits::floats
-                                  : by_octets() ? Digits::few
-                                                : Digits::all;
             for (std::size_t j : missing)
-                model_.extend(columns_, j, digits, n_threads_, *rooms_.take(n_));
+                model_.extend(columns_, j, growing_, n_threads_, *rooms_.take(n_));
         }
         return model_.step(state.g, theta, state.w, d);
     }
@@ -428,14 +377,12 @@ class Master {
             next.u = u, next.h = h->empty() ? u : h, next.loss = found.loss;
         else
             weigh(next);
-        finish(next, theta, Digits::all);
+        finish(next, theta, true);
         return next;
     }
 
     std::vector<std::shared_ptr<const Column>> owned_;  // shared by copies
     std::vector<const Column*> columns_;
-    bool rough_;
-    Octets octets_;  // of the columns, if they are small integers
     std::size_t n_;
     Expand expand_;
     bool centred_, growing_, narrow_ = true;

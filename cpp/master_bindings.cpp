@@ -7,12 +7,16 @@
 #include <utility>
 #include <vector>
 
-#include "archive.hpp"
 #include "arrays.hpp"
-#include "cold.hpp"
 #include "master.hpp"
 
 namespace {
+
+template <class Number>
+std::vector<Number> as_numbers(nb::handle array) {
+    const auto held = nb::cast<nb::ndarray<const Number, nb::ndim<1>, nb::c_contig>>(array);
+    return {held.data(), held.data() + held.size()};
+}
 
 tcboost::Vector as_vector(Reals array) {
     return {array.data(), array.data() + array.shape(0)};
@@ -54,32 +58,18 @@ nb::tuple as_tuple(bool calls_python, Solve solve) {
                           solution.optimal);
 }
 
-template <class T>
-nb::tuple solve_cold(nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu> P, Reals s,
-                     nb::object on_margins, bool centred, double theta, Reals w, double tol,
-                     int max_iter, int n_threads) {
-    const std::size_t n = P.shape(0), q = P.shape(1);
-    if (n == 0 || q == 0 || s.shape(0) != n || w.shape(0) != q)
-        throw std::invalid_argument("s needs one number a row of P, and w one a column");
-    const tcboost::SmoothLoss loss = as_loss(on_margins, centred);
-    return as_tuple(!on_margins.is_none(), [&] {
-        return tcboost::solve_cold(P.data(), n, q, loss, s.data(), theta, w.data(), tol, max_iter,
-                                   n_threads);
-    });
-}
-
-// A restricted master that grows; its columns are copied.
+// A restricted master; its columns are copied.
 template <class Column>
 class Master {
    public:
-    Master(Reals s, std::size_t width, nb::object on_margins, bool centred, bool rough)
+    Master(Reals s, std::size_t width, nb::object on_margins, bool centred, bool growing)
         : s_(as_vector(s)),
           width_(width),
           on_margins_(on_margins),
           centred_(centred),
-          rough_(rough),
+          growing_(growing),
           master_(s_.size() * width, as_loss(on_margins, centred).on_margins(s_, width), centred,
-                  true, rough) {}
+                  growing) {}
 
     void add(nb::ndarray<const typename Column::Number, nb::ndim<2>, nb::f_contig,
                          nb::device::cpu> columns) {
@@ -130,23 +120,31 @@ class Master {
         });
     }
 
-    nb::tuple state() {
-        tcboost::Archive archive;
-        master_.visit(archive);
-        return nb::make_tuple(as_array(s_), width_, on_margins_, centred_, rough_,
-                              nb::bytes(archive.bytes.data(), archive.bytes.size()));
+    // What it was made of, and its columns; its model of the loss is formed anew.
+    nb::tuple state() const {
+        nb::list columns;
+        for (const auto& column : master_.columns())
+            if constexpr (std::is_same_v<Column, tcboost::Tabled>)
+                columns.append(nb::make_tuple(as_array(column->cells), as_array(column->table)));
+            else
+                columns.append(as_array(column->values));
+        return nb::make_tuple(as_array(s_), width_, on_margins_, centred_, growing_, columns);
     }
 
-    void restore(nb::bytes state) {
-        tcboost::Archive archive{{state.c_str(), state.size()}, true};
-        master_.visit(archive);
+    void restore(nb::list columns) {
+        for (nb::handle column : columns)
+            if constexpr (std::is_same_v<Column, tcboost::Tabled>)
+                master_.add({as_numbers<std::uint8_t>(column[0]), width_, (width_ + 7) / 8 * 8,
+                             as_numbers<std::int8_t>(column[1])});
+            else
+                master_.add({as_numbers<typename Column::Number>(column)});
     }
 
    private:
     tcboost::Vector s_;
     std::size_t width_;
     nb::object on_margins_;
-    bool centred_, rough_;
+    bool centred_, growing_;
     tcboost::Master<Column> master_;
 };
 
@@ -162,64 +160,16 @@ double minimise_along(Reals s, nb::object on_margins, bool centred, Reals z, Rea
 }
 
 nb::object solve_simplex_qp(nb::ndarray<const double, nb::ndim<2>, nb::c_contig> H, Reals g,
-                            double theta, Reals w, bool many) {
+                            double theta, Reals w) {
     const std::size_t q = g.shape(0);
     if (H.shape(0) != q || H.shape(1) != q || w.shape(0) != q)
         throw std::invalid_argument("H, g and w differ in their size");
     tcboost::Cholesky free;
     const tcboost::Vector slopes = as_vector(g), start = as_vector(w);
     tcboost::Vector d;
-    if (!tcboost::SimplexQp(H.data(), q, slopes, theta, start, free).solve(many, d))
+    if (!tcboost::SimplexQp(H.data(), q, slopes, theta, start, free).solve(d))
         return nb::none();
     return as_array(std::move(d));
-}
-
-using Small = tcboost::Dense<std::int8_t>;
-
-// The rows of P, as columns.
-std::vector<std::shared_ptr<Small>> as_columns(Codes P, Reals of_rows) {
-    if (P.shape(1) != of_rows.shape(0))
-        throw std::invalid_argument("P and the numbers of the rows differ in their length");
-    std::vector<std::shared_ptr<Small>> columns;
-    for (const auto* at = P.data(); at != P.data() + P.size(); at += P.shape(1))
-        columns.push_back(std::make_shared<Small>(Small{{at, at + P.shape(1)}}));
-    return columns;
-}
-
-nb::object column_inners(Codes P, Reals x, int bits, int n_threads) {
-    using tcboost::Digits;
-    const auto columns = as_columns(P, x);
-    std::vector<const Small*> used;
-    for (const auto& column : columns) used.push_back(column.get());
-    tcboost::Vector out(used.size());
-    const auto digits = bits == 53 ? Digits::floats : bits == 45 ? Digits::all : Digits::few;
-    tcboost::column_inners(used, as_vector(x), digits, n_threads, out.data());
-    return as_array(std::move(out));
-}
-
-nb::object gram(Codes P, Reals h, bool centred, int bits, int n_threads) {
-    const auto columns = as_columns(P, h);
-    const std::size_t q = columns.size(), stride = (q + 15) / 16 * 16;
-    std::vector<const Small*> used;
-    tcboost::Vector centre, H(stride * stride), weights = as_vector(h);
-    for (const auto& column : columns) {
-        used.push_back(column.get());
-        const double total = tcboost::column_inner(*column, h.data(), weights.size());
-        centre.push_back(centred ? total / tcboost::sum(weights) : 0.0);
-    }
-    const auto form = [&](auto gram) {
-        gram.form(used.data(), centre.data(), q, H.data(), stride, n_threads);
-    };
-    if (bits == 53) form(tcboost::Gram<double>(h.data(), weights.size(), 0.0));
-    if (bits == 24) form(tcboost::Gram<float>(h.data(), weights.size(), 0.0));
-    if (bits == 15 && !tcboost::RoundedGram().form(weights, used.data(), q, centred, H.data(),
-                                                   stride, n_threads))
-        return nb::none();
-    return nb::cast(filled<double, 2>({q, q}, [&](double* out) {
-        for (std::size_t j = 0; j < q; ++j)
-            for (std::size_t k = 0; k < q; ++k)
-                out[j * q + k] = H[std::min(j, k) * stride + std::max(j, k)];
-    }));
 }
 
 }  // namespace
@@ -234,7 +184,7 @@ void bind_masters(nb::module_& m) {
             master.def("add", &M::add, "columns"_a.noconvert());
         master
             .def(nb::init<Reals, std::size_t, nb::object, bool, bool>(), "s"_a, "width"_a,
-                 "on_margins"_a.none(), "centred"_a, "rough"_a)
+                 "on_margins"_a.none(), "centred"_a, "growing"_a)
             .def("split", &M::split, "parent"_a.noconvert(), "s"_a)
             .def("keep", &M::keep, "kept"_a)
             .def("solve", &M::solve, "theta"_a, "w"_a, "tol"_a, "max_iter"_a, "n_threads"_a)
@@ -243,7 +193,7 @@ void bind_masters(nb::module_& m) {
                  [](M& self, nb::tuple state) {
                      new (&self) M(nb::cast<Reals>(state[0]), nb::cast<std::size_t>(state[1]),
                                    state[2], nb::cast<bool>(state[3]), nb::cast<bool>(state[4]));
-                     self.restore(nb::cast<nb::bytes>(state[5]));
+                     self.restore(nb::cast<nb::list>(state[5]));
                  })
             .def("__deepcopy__", [](const M& self, nb::object) { return M(self); });
     };
@@ -251,18 +201,8 @@ void bind_masters(nb::module_& m) {
     master(tcboost::Dense<std::int8_t>{}, "Master8");
     master(tcboost::Dense<std::int16_t>{}, "Master16");
     master(tcboost::Dense<double>{}, "MasterFloat");
-    auto cold = [&m](auto solve) {
-        m.def("solve_cold", solve, "P"_a.noconvert(), "s"_a, "on_margins"_a.none(), "centred"_a,
-              "theta"_a, "w"_a, "tol"_a, "max_iter"_a, "n_threads"_a,
-              "The restricted master of a whole matrix; see cpp/cold.hpp.");
-    };
-    cold(&solve_cold<std::int8_t>), cold(&solve_cold<std::int16_t>), cold(&solve_cold<double>);
     m.def("minimise_along", &minimise_along, "s"_a, "on_margins"_a.none(), "centred"_a, "z"_a,
           "zd"_a, "t_max"_a, "The t in (0, t_max] of least loss at z + t zd.");
-    m.def("solve_simplex_qp", &solve_simplex_qp, "H"_a, "g"_a, "theta"_a, "w"_a, "many"_a,
+    m.def("solve_simplex_qp", &solve_simplex_qp, "H"_a, "g"_a, "theta"_a, "w"_a,
           "The step of a Newton model; None if H is not positive definite.");
-    m.def("column_inners", &column_inners, "P"_a.noconvert(), "x"_a, "bits"_a, "n_threads"_a,
-          "Sums of products of the rows of P with x, in 53, 45 or 15 bits.");
-    m.def("gram", &gram, "P"_a.noconvert(), "h"_a, "centred"_a, "bits"_a, "n_threads"_a,
-          "The Hessian on the rows of P, in 53, 24 or 15 bits; None if they are too large for 15.");
 }

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -54,12 +53,11 @@ class Model {
 
     // H_jk = sum_i h_i (P_ij - c_j) (P_ik - c_k), with a proximal ridge for flat directions
     // (duplicated columns), which moves no optimum: relative to each column, since their scales
-    // may differ, and at least `scale`. In float64; or narrow, in float32; or with weights rounded to
-    // 15 bits, which takes half the time again. Should what extends a model not fit, by rounding, it
-    // is formed anew.
+    // may differ, and at least `scale`. In float64; or narrow, in float32. Should what extends a model
+    // not fit, by rounding, it is formed anew.
     void form(const std::vector<const Column*>& columns, std::vector<std::size_t> cols,
               std::shared_ptr<const Vector> at, const Vector& g, bool centred, bool narrow,
-              bool rounded, double ridge, double scale, int n_threads) {
+              double ridge, double scale, int n_threads) {
         cols_ = std::move(cols), first_size_ = size(), centred_ = centred, ridge_ = ridge;
         h_ = std::move(at);
         const Vector& h = *h_;
@@ -72,29 +70,24 @@ class Model {
             if (centred) centre_[j] = g[cols_[j]];
         }
         reserve(q, growing_ ? 2 * q : columns.size());
-        bool formed = false;
-        if constexpr (std::is_same_v<Column, Dense<std::int8_t>>)
-            formed = narrow && rounded &&
-                     rounded_.form(h, used.data(), q, centred, H_.data(), stride_, n_threads);
-        if (!formed && narrow)
+        if (narrow)
             Gram<float>(h.data(), h.size(), kLeast)
                 .form(used.data(), centre_.data(), q, H_.data(), stride_, n_threads);
-        else if (!formed)
+        else
             Gram<double>(h.data(), h.size(), kLeast)
                 .form(used.data(), centre_.data(), q, H_.data(), stride_, n_threads);
         double largest = 0.0;
         for (std::size_t j = 0; j < q; ++j) largest = std::max(largest, H_[j * stride_ + j]);
         scale_ = std::max(1e-6 * largest, scale);
         for (std::size_t j = 0; j < q; ++j) {
-            for (std::size_t k = 0; !formed && k < j; ++k)
-                H_[j * stride_ + k] = H_[k * stride_ + j];
+            for (std::size_t k = 0; k < j; ++k) H_[j * stride_ + k] = H_[k * stride_ + j];
             H_[j * stride_ + j] += ridge * std::max(H_[j * stride_ + j], scale_);
         }
         free_.clear();
     }
 
     // One more column: a row of H; `weighted` is room for a column.
-    void extend(const std::vector<const Column*>& columns, std::size_t col, Digits digits,
+    void extend(const std::vector<const Column*>& columns, std::size_t col, bool integers,
                 int n_threads, Vector& weighted) {
         const std::size_t q = size(), n = h_->size();
         reserve(q + 1, 2 * q);
@@ -115,7 +108,7 @@ class Model {
         std::vector<const Column*> used(q + 1);
         for (std::size_t j = 0; j <= q; ++j) used[j] = columns[cols_[j]];
         double* row = H_.data() + q * stride_;
-        column_inners(used, weighted, digits, n_threads, row);
+        column_inners(used, weighted, integers, n_threads, row);
         for (std::size_t j = 0; j <= q; ++j)
             H_[j * stride_ + q] = row[j] = row[j] - centre_[j] * total;
         double& own = row[q];
@@ -127,18 +120,13 @@ class Model {
         const std::size_t q = size();
         Vector slopes(q), start(q), step;
         for (std::size_t j = 0; j < q; ++j) slopes[j] = g[cols_[j]], start[j] = w[cols_[j]];
-        if (!SimplexQp(H_.data(), stride_, slopes, theta, start, free_).solve(!growing_, step)) {
+        if (!SimplexQp(H_.data(), stride_, slopes, theta, start, free_).solve(step)) {
             forget();
             return false;
         }
         d.assign(w.size(), 0.0);
         for (std::size_t j = 0; j < q; ++j) d[cols_[j]] = step[j];
         return true;
-    }
-
-    template <class See>
-    void visit(See& see) {
-        see(cols_, place_, h_, centre_, H_, stride_, first_size_, centred_, ridge_, scale_, free_);
     }
 
    private:
@@ -164,7 +152,6 @@ class Model {
     bool centred_ = false;
     double ridge_ = 0.0, scale_ = 0.0;
     Cholesky free_;
-    RoundedGram rounded_;
     bool growing_;
 };
 

@@ -155,7 +155,7 @@ Multiplied multiply_and_sum(double* E, const Step<Bin>& step, const double* weig
         step.stump.write(i, rows.n, signs);
         met[c] = multiply(E + i * stride, rows, factors.data(), stride, scale, bounds.data(),
                           histogram.room(thread), histogram.of_classes(thread));
-        histogram.add_room(i, rows.n, 0, groups.n_wanted, thread, thread);
+        histogram.add_room(i, rows.n, 0, groups.n_groups, thread, thread);
     });
     histogram.prefix_sums(out, n_threads);
     // Rows of V sum to zero, so what the own class has follows. To add it row by row would wait for

@@ -60,14 +60,14 @@ nb::tuple dual_integers(Matrix z, Reals weight,
     tcboost::DualIntegers dual;
     {
         nb::gil_scoped_release release;
-        dual = tcboost::dual_integers(z.data(), weight.data(), std::nan(""), n, width, n_threads,
+        dual = tcboost::dual_integers(z.data(), weight.data(), n, width, n_threads,
                                       tcboost::InMemory{u.data(), width});
     }
     return weights_found(dual);
 }
 
 template <class Bin>
-nb::tuple weigh_and_sum(Matrix z, Reals weight, double least, Bins<Bin> cells, Offsets y,
+nb::tuple weigh_and_sum(Matrix z, Reals weight, Bins<Bin> cells, Offsets y,
                         std::optional<Codes> M, const GroupArrays& arrays, int n_threads) {
     const auto groups = checked_groups(cells.shape(1), arrays);
     const std::size_t n = z.shape(0);
@@ -76,7 +76,7 @@ nb::tuple weigh_and_sum(Matrix z, Reals weight, double least, Bins<Bin> cells, O
     tcboost::DualIntegers dual;
     Sums sums = sums_of(cells, n, z.shape(1), y, M, groups, [&](std::size_t width,
                                                                 std::int64_t* out) {
-        dual = tcboost::weigh_and_sum(cells.data(), z.data(), weight.data(), least, y.data(),
+        dual = tcboost::weigh_and_sum(cells.data(), z.data(), weight.data(), y.data(),
                                       M ? M->data() : nullptr, groups, n, width, n_threads, out);
     });
     return nb::make_tuple(sums, weights_found(dual));
@@ -132,40 +132,12 @@ auto pairwise_margins(Outputs<Number> outputs, Offsets y, int n_threads) {
     });
 }
 
-void add_codewords(Changed z, double coefficient, Codes signs, Codes M, Offsets y,
-                   int n_threads) {
-    const std::size_t n = signs.shape(0), width = signs.shape(1);
-    if (width == 0 || z.ndim() != 2 || z.shape(0) != n || z.shape(1) != width ||
-        M.shape(1) != width || y.shape(0) != n)
-        throw std::invalid_argument("z, signs, y and the code differ in their shapes");
-    check_below(y.data(), y.size(), M.shape(0), "the code has no such class");
-    nb::gil_scoped_release release;
-    tcboost::add_codewords(z.data(), coefficient, signs.data(), M.data(), y.data(), n, width,
-                           n_threads);
-}
-
 auto pairwise_wrong(Matrix z, Offsets y, int n_threads) {
     const std::size_t n = z.shape(0);
     if (y.shape(0) != n) throw std::invalid_argument("z and y differ in their rows");
     return filled<bool>({n}, [&](bool* wrong) {
         tcboost::pairwise_wrong(z.data(), y.data(), n, z.shape(1), n_threads, wrong);
     });
-}
-
-nb::tuple add_coded(Changed z, double coefficient, Codes signs, Code code, Offsets y, Reals weight,
-                    int n_threads) {
-    const std::size_t n = y.shape(0), n_classes = code.shape(0);
-    if (n == 0 || weight.shape(0) != n || signs.shape(0) != n || signs.shape(1) != 1)
-        throw std::invalid_argument("signs, y and weight differ in their rows, or have none");
-    if (n_classes < 2 || z.ndim() != 2 || z.shape(0) != n || z.shape(1) != n_classes - 1)
-        throw std::invalid_argument("z must be rows x classes less one");
-    tcboost::Seen seen;
-    {
-        nb::gil_scoped_release release;
-        seen = tcboost::add_coded(z.data(), coefficient, signs.data(), code.data(), y.data(),
-                                  weight.data(), n, n_classes - 1, n_threads);
-    }
-    return nb::make_tuple(seen.least, seen.error);
 }
 
 // Scores by the cells of rows, checked.
@@ -212,7 +184,7 @@ void bind_rows(nb::module_& m) {
               "n_threads"_a,
               "Sums of V over the rows, by feature and cumulated over its bins, and by class.");
         m.def("weigh_and_sum", &weigh_and_sum<Bin>, "z"_a.noconvert(), "weight"_a.noconvert(),
-              "least"_a, "cells"_a.noconvert(), "y"_a.noconvert(), "M"_a.noconvert().none(),
+              "cells"_a.noconvert(), "y"_a.noconvert(), "M"_a.noconvert().none(),
               "groups"_a.noconvert(), "n_threads"_a,
               "`prefix_sums` of the dual weights at margins z, and what `dual_integers` tells.");
         m.def("multiply_and_sum", &multiply_and_sum<Bin>, "E"_a.noconvert(),
@@ -234,12 +206,6 @@ void bind_rows(nb::module_& m) {
               "y"_a.noconvert(), "n_threads"_a, "Margins of outputs.");
     };
     margins(std::int8_t{}), margins(double{});
-    m.def("add_codewords", &add_codewords, "z"_a.noconvert(), "coefficient"_a,
-          "signs"_a.noconvert(), "M"_a.noconvert(), "y"_a.noconvert(), "n_threads"_a,
-          "z += coefficient M[y] signs.");
-    m.def("add_coded", &add_coded, "z"_a.noconvert(), "coefficient"_a, "signs"_a.noconvert(),
-          "code"_a.noconvert(), "y"_a.noconvert(), "weight"_a.noconvert(), "n_threads"_a,
-          "z += coefficient times pairwise margins; the least z, and the weight of wrong rows.");
     m.def("pairwise_wrong", &pairwise_wrong, "z"_a.noconvert(), "y"_a.noconvert(), "n_threads"_a,
           "Which rows are misclassified.");
 }

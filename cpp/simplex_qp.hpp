@@ -47,21 +47,14 @@ class SimplexQp {
 
     // The solution d; false if H is not positive definite, as far as it was looked at.
     //
-    // One variable at a time the value falls in every iteration. Many at a time it may not, and v
-    // may be over its budget on the way, but it takes 0.4 to 0.7 of the iterations (the masters of
-    // `benchmarks/master.py`). Should it go round in circles or far away, it starts again.
-    bool solve(bool many, Vector& d) {
-        const std::size_t most = 20 * g_.size() + 20 + kPatience;
+    // One variable comes or goes at a time: the value falls in every iteration.
+    bool solve(Vector& d) {
+        const std::size_t most = 20 * g_.size() + 20;
         if (!start()) return false;
         for (std::size_t iteration = 0; iteration < most; ++iteration) {
-            double multiplier = find_step();
-            if (many && (iteration == kPatience || is_far())) {
-                many = false, free_.clear();
-                if (!start()) return false;
-                multiplier = find_step();
-            }
-            if (many ? leave_many() : leave_one()) continue;
-            if (!enter(multiplier, many ? kTogether : 1.0)) break;
+            const double multiplier = find_step();
+            if (leave()) continue;
+            if (!enter(multiplier)) break;
             if (!free_.append(entering_, H_, stride_)) return false;
         }
         d = std::move(d_);
@@ -69,10 +62,6 @@ class SimplexQp {
     }
 
    private:
-    static constexpr std::size_t kPatience = 50;
-    static constexpr double kFar = 100.0;
-    static constexpr double kTogether = 0.5;  // what violates by this share of the worst enters, too
-
     // From w, whose support is free.
     bool start() {
         const std::size_t q = g_.size();
@@ -107,16 +96,16 @@ class SimplexQp {
         const double mean = sum(x_) / static_cast<double>(n);
         for (double& value : x_) value -= mean;
         free_.forward(x_.data());
-        // The multiple of H^-1 1 that makes the step sum to the slack, found between the two
+        // The multiple of H^-1 1 that makes the step sum to zero, found between the two
         // triangular systems: sum(x) is 1.L^-T y.
         const Vector& ones = free_.ones();
         double along = 0.0, all = 0.0;
         for (std::size_t i = 0; i < n; ++i) along += ones[i] * x_[i], all += ones[i] * ones[i];
-        const double shift = (along - slack_) / all;
+        const double shift = along / all;
         for (std::size_t i = 0; i < n; ++i) x_[i] -= shift * ones[i];
         free_.backward(x_.data());
         // What cancelled must not be left in the sum, nor spread over stiff variables.
-        const double left = sum(x_) - slack_;
+        const double left = sum(x_);
         double size = 0.0;
         for (double value : x_) size += std::fabs(value);
         if (std::fabs(left) > 1e-15 * size) {
@@ -127,26 +116,8 @@ class SimplexQp {
         return mean + shift;
     }
 
-    // Whether the step leads so far out of the simplex that rounding would show inside.
-    bool is_far() const {
-        double size = 0.0;
-        for (double value : x_) size += std::fabs(value);
-        return size > kFar * theta_;
-    }
-
-    // Go by the step x, or a part of it.
-    void move(double part) {
-        const double change = slack_free_ ? sum(x_) : slack_;
-        for (std::size_t i = 0; i < x_.size(); ++i) {
-            x_[i] *= part;
-            d_[free_[i]] += x_[i], v_[free_[i]] += x_[i];
-        }
-        subtract_product(H_, stride_, free_.order(), x_, residual_);
-        slack_ -= part * change;
-    }
-
-    // Go as far as all stay feasible; what blocked the way leaves. False if nothing did.
-    bool leave_one() {
+    // Go by the step x as far as all stay feasible; what blocked the way leaves. False if nothing did.
+    bool leave() {
         const std::size_t n = free_.size(), none = n, of_slack = n + 1;
         double part = 1.0;
         std::size_t blocking = none;
@@ -155,41 +126,24 @@ class SimplexQp {
                 part = v_[free_[i]] / -x_[i], blocking = i;
         const double change = slack_free_ ? sum(x_) : 0.0;
         if (slack_free_ && slack_ < part * change) part = slack_ / change, blocking = of_slack;
-        move(part);
-        if (blocking == of_slack)
+        for (std::size_t i = 0; i < n; ++i) {
+            x_[i] *= part;
+            d_[free_[i]] += x_[i], v_[free_[i]] += x_[i];
+        }
+        subtract_product(H_, stride_, free_.order(), x_, residual_);
+        slack_ -= part * change;
+        if (blocking == of_slack) {
             slack_ = 0.0, slack_free_ = false;
-        else if (blocking < n)
-            leave(blocking);
+        } else if (blocking < n) {
+            const std::size_t k = free_[blocking];
+            d_[k] = -w_[k], v_[k] = 0.0, is_free_[k] = 0;
+            free_.remove(blocking);
+        }
         return blocking != none;
     }
 
-    // Go all the way; what is below zero then leaves. False if nothing is.
-    bool leave_many() {
-        move(1.0);
-        std::vector<std::size_t> gone;
-        const bool over = slack_free_ && slack_ < 0;
-        if (over) slack_free_ = false;
-        x_.clear();
-        for (std::size_t i = free_.size(); i-- > 0;) {
-            const std::size_t k = free_[i];
-            if (v_[k] >= 0) continue;
-            gone.push_back(k), x_.push_back(-v_[k]);
-            slack_ += v_[k];
-            leave(i);
-        }
-        subtract_product(H_, stride_, gone, x_, residual_);
-        return over || !gone.empty();
-    }
-
-    void leave(std::size_t place) {
-        const std::size_t k = free_[place];
-        d_[k] = -w_[k], v_[k] = 0.0, is_free_[k] = 0;
-        free_.remove(place);
-    }
-
-    // List the variable that would lower the value most, and those that would by a share of it; or
-    // free the slack. False at the optimum.
-    bool enter(double multiplier, double share) {
+    // List the variable that would lower the value most, or free the slack. False at the optimum.
+    bool enter(double multiplier) {
         const std::size_t q = g_.size();
         std::size_t worst = q;
         double violation = -std::numeric_limits<double>::infinity();
@@ -202,9 +156,7 @@ class SimplexQp {
             return true;
         }
         if (violation <= tolerance_) return false;
-        for (std::size_t k = 0; k < q; ++k)
-            if (k == worst || (!is_free_[k] && residual_[k] - multiplier > share * violation))
-                entering_.push_back(k), is_free_[k] = 1;
+        entering_.push_back(worst), is_free_[worst] = 1;
         return true;
     }
 

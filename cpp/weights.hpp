@@ -175,15 +175,15 @@ struct InMemory {
     void done(std::size_t, std::size_t, std::size_t) const {}
 };
 
-// Of the exponential loss: u ~ weight_i / width exp(-z_ik). The least of the margins z may be known.
+// Of the exponential loss: u ~ weight_i / width exp(-z_ik).
 template <class Sink>
-DualIntegers dual_integers(const double* z, const double* weight, double least, std::size_t n,
-                           std::size_t width, int n_threads, Sink&& sink) {
+DualIntegers dual_integers(const double* z, const double* weight, std::size_t n, std::size_t width,
+                           int n_threads, Sink&& sink) {
     if (n * width < 20000) n_threads = 1;  // not worth a thread
     const bool even = std::all_of(weight, weight + n, [=](double w) { return w == weight[0]; });
     const double scale = static_cast<double>(width), log_even = std::log(weight[0] / scale);
     DualIntegers dual;
-    dual.least = least == least ? least : least_margin(z, n * width, n_threads);
+    dual.least = least_margin(z, n * width, n_threads);
     double top = log_even - dual.least;
     std::vector<double> logs(even ? 0 : n);
     for (std::size_t i = 0; i < logs.size(); ++i) {
@@ -224,22 +224,6 @@ void pairwise_margins(const Number* outputs, std::ptrdiff_t of_rows, std::ptrdif
     });
 }
 
-// z += coefficient rho for the codeword margins rho of hypotheses, by their signs, with a code M.
-inline void add_codewords(double* z, double coefficient, const std::int8_t* signs,
-                          const std::int8_t* M, const std::int64_t* y, std::size_t n,
-                          std::size_t width, int n_threads) {
-    if (n * width < 100000) n_threads = 1;  // not worth a thread
-    const std::size_t rows = chunk_of_rows(width);
-    parallel_for((n + rows - 1) / rows, n_threads, [=](std::size_t c) {
-        for (std::size_t i = c * rows; i < std::min(n, (c + 1) * rows); ++i) {
-            const std::int8_t *code = M + static_cast<std::size_t>(y[i]) * width,
-                              *of_row = signs + i * width;
-            for (std::size_t k = 0; k < width; ++k)
-                z[i * width + k] += coefficient * (code[k] * of_row[k]);
-        }
-    });
-}
-
 // Whether margins below zero, or zero for a class of smaller index than own, make a row wrong.
 template <class Width>
 TCBOOST_INLINE bool wrong_row(Width width, const double* of_row, std::int64_t own) {
@@ -260,58 +244,6 @@ inline void pairwise_wrong(const double* z, const std::int64_t* y, std::size_t n
                 wrong[i] = wrong_row(w, z + i * w, y[i]);
         });
     });
-}
-
-// Rows of z get sign times the row of their class in a table; returns the weight of wrong ones.
-template <class Width>
-TCBOOST_WIDE double add_signed(Width width, double* z, const double* table,
-                               const std::int8_t* signs, const std::int64_t* y,
-                               const double* weight, std::size_t n) {
-    double error = 0.0;
-    for (std::size_t i = 0; i < n; ++i) {
-        const double sign = signs[i];
-        const double* change = table + static_cast<std::size_t>(y[i]) * width;
-        double* TCBOOST_RESTRICT of_row = z + i * width;
-        for (std::size_t k = 0; k < width; ++k) of_row[k] += sign * change[k];
-        error += wrong_row(width, of_row, y[i]) ? weight[i] : 0.0;
-    }
-    return error;
-}
-
-struct Seen {
-    double least, error;  // margin of all; weight of the wrong rows
-};
-
-inline Seen all_seen(const std::vector<Seen>& parts) {
-    Seen all{HUGE_VAL, 0.0};
-    for (const Seen& part : parts) {
-        all.least = std::min(all.least, part.least);
-        all.error += part.error;
-    }
-    return all;
-}
-
-// z += coefficient rho for the pairwise margins rho of a hypothesis, by its signs, with a code;
-// and what is to be seen then. These were four passes over z or rho.
-inline Seen add_coded(double* z, double coefficient, const std::int8_t* signs,
-                      const std::int8_t* code, const std::int64_t* y, const double* weight,
-                      std::size_t n, std::size_t width, int n_threads) {
-    if (n * width < 100000) n_threads = 1;  // not worth a thread
-    const std::size_t rows = chunk_of_rows(width);
-    std::vector<double> table((width + 1) * width);
-    std::vector<Seen> seen((n + rows - 1) / rows);
-    for (std::size_t own = 0; own <= width; ++own)
-        for (std::size_t k = 0; k < width; ++k)
-            table[own * width + k] = coefficient * (code[own] - code[k + (k >= own)]);
-    parallel_for(seen.size(), n_threads, [&](std::size_t c) {
-        const std::size_t i = c * rows, m = std::min(rows, n - i);
-        double* of_chunk = z + i * width;
-        with_constant(width, [&](auto w) {
-            seen[c].error = add_signed(w, of_chunk, table.data(), signs + i, y + i, weight + i, m);
-        });
-        seen[c].least = least_of(of_chunk, m * width);
-    });
-    return all_seen(seen);
 }
 
 // F = the sum of table rows of `stride` scores, one for the cell of each of some groups. Stride is

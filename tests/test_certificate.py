@@ -8,7 +8,6 @@ import pytest
 from reference import algorithms as ref
 from reference import programs
 from tcboost import AdaBoostECC, MultiBoostECC, MultiBoostMO, theta_path
-from tcboost.boosting import Run, Task
 from tcboost.certificate import Certificate, Certifier
 from tcboost.coding import ecoc, runs
 from tcboost.columns import FixedCode, LearnedCode, RandomCode
@@ -169,33 +168,7 @@ def test_unused_features_are_in_no_optimum(name):
     assert without.certificate_.primal == pytest.approx(model.certificate_.primal, abs=3e-8)
 
 
-@pytest.mark.parametrize("name", UNUSED)
-def test_a_search_without_unused_features_finds_the_same(name, monkeypatch):
-    X, y = noisy(600)
-    X = X[:, [5, 0, 1, 2, 3, 4]]  # noise first
-    price, left_out = Task.weigh_and_price, []
-
-    def spy(self, z, least, unused):
-        left_out.append(0 if unused is None else int(unused.sum()))
-        return price(self, z, least, unused)
-
-    monkeypatch.setattr(Task, "weigh_and_price", spy)
-    make = partial(UNUSED[name], tol=1e-8, max_iter=1000, random_state=0)
-    model = make().fit(X, y)
-    assert left_out[0] == 0
-    assert left_out[-1] > 0, "nothing was left out"
-    monkeypatch.setattr(Run, "_leave_out", lambda self, scale: None)
-    full = make().fit(X, y)
-    # Rounds before the last are solved to a share of the gap.
-    np.testing.assert_allclose(model.history_["loss"], full.history_["loss"], atol=1e-6, rtol=0)
-    assert model.certificate_.primal == pytest.approx(full.certificate_.primal, abs=1e-8)
-    # Certificates of all rounds are true, whatever they were made from.
-    best = full.certificate_.primal
-    assert (model.history_["loss"] - model.history_["gap"] <= best).all()
-    assert set(full.certificate_.unused_features) <= set(model.certificate_.unused_features)
-
-
-def test_what_is_left_out_comes_back_with_another_budget():
+def test_unused_features_are_those_of_a_budget():
     X, y = noisy()
     make = partial(MultiBoostECC, "learned", tol=1e-8, max_iter=1000)
     thetas = [1.0, 2.0, 12.0]

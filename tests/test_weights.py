@@ -83,23 +83,6 @@ def test_margins(shape):
         assert real.tolist() == ref.pairwise_margins(scores, labels)
         wrong = _core.pairwise_wrong(margins, labels, n_threads)
         assert wrong[:n].tolist() == ref.pairwise_wrong(z, y)
-        M, signs = (
-            rng.choice(np.array([-1, 1], dtype=np.int8), size=(rows, width))
-            for rows in (width + 1, len(o))
-        )
-        moved = margins.copy()
-        _core.add_codewords(moved, 0.3, signs, M, labels, n_threads)
-        assert moved.tobytes() == (margins + 0.3 * (M[labels] * signs)).tobytes()
-        # The same of a hypothesis with a code, whose margins are not written down.
-        code = rng.choice(np.array([-1, 1], dtype=np.int8), size=width + 1)
-        signs = rng.choice(np.array([-1, 1], dtype=np.int8), size=(len(o), 1))
-        rho = _core.pairwise_margins(signs * code, labels, n_threads)
-        moved, expected = margins.copy(), margins + 0.5 * rho
-        weight = rng.integers(9, size=len(o)).astype(float)
-        least, error = _core.add_coded(moved, 0.5, signs, code, labels, weight, n_threads)
-        np.testing.assert_array_equal(moved, expected)
-        assert least == expected.min()
-        assert error == weight @ ref.pairwise_wrong(expected, labels)
     assert len(rho) == wide
 
 
@@ -120,15 +103,13 @@ def test_weights_and_their_sums_at_once(dtype, n_bins, shape, coded):
     )
     offset = np.cumsum([0, *n_bins])
     place = np.concatenate([np.arange(b) for b in n_bins]).astype(np.int32)
-    for wanted in (np.arange(3), np.array([0, 2])):
-        arrays = offset, np.arange(3), place, offset, wanted
-        u, *found = integers(z, weight)
-        expected = _core.prefix_sums(cells, u, y, M, arrays, 1)
-        for n_threads, least in ((1, np.nan), (2, z.min()), (3, np.nan)):
-            rest = cells, y, M, arrays, n_threads
-            sums, told = _core.weigh_and_sum(z, weight, least, *rest)
-            np.testing.assert_array_equal(sums, expected)
-            assert told == tuple(found)
+    arrays = offset, np.arange(3), place, offset
+    u, *found = integers(z, weight)
+    expected = _core.prefix_sums(cells, u, y, M, arrays, 1)
+    for n_threads in (1, 2, 3):
+        sums, told = _core.weigh_and_sum(z, weight, cells, y, M, arrays, n_threads)
+        np.testing.assert_array_equal(sums, expected)
+        assert told == tuple(found)
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.uint32])
@@ -213,27 +194,14 @@ def test_kernels_refuse_what_does_not_fit():
         _core.pairwise_margins(rho, y[:3], 1)
     with pytest.raises(ValueError, match="rows"):
         _core.pairwise_wrong(z, y[:3], 1)
-    signs, code = np.ones((4, 1), dtype=np.int8), np.ones(3, dtype=np.int8)
-    with pytest.raises(ValueError, match="rows"):
-        _core.add_coded(z, 1.0, signs, code, y[:3], weight, 1)
-    with pytest.raises(ValueError, match="classes"):
-        _core.add_coded(z, 1.0, signs, code[:2], y, weight, 1)
     cells, one = np.zeros((4, 1), dtype=np.uint8, order="F"), np.array([0, 1])
-    arrays = one, np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int32), one, one[:1]
+    arrays = one, np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int32), one
     with pytest.raises(ValueError, match="shapes"):
-        _core.weigh_and_sum(z, weight[:3], 0.0, cells, y, None, arrays, 1)
+        _core.weigh_and_sum(z, weight[:3], cells, y, None, arrays, 1)
     with pytest.raises(ValueError, match="rows"):
-        _core.weigh_and_sum(z, weight, 0.0, cells, y[:3], None, arrays, 1)
+        _core.weigh_and_sum(z, weight, cells, y[:3], None, arrays, 1)
     with pytest.raises(ValueError, match="code"):
-        _core.weigh_and_sum(z, weight, 0.0, cells, y, signs, arrays, 1)
-    none = rho[:, :0].copy()
-    for wrong in ((rho[:3], rho, y), (rho, none, y), (rho, rho, y[:3]), (none, none, y)):
-        with pytest.raises(ValueError, match="shapes"):
-            _core.add_codewords(z, 1.0, *wrong, 1)
-    with pytest.raises(ValueError, match="class"):
-        _core.add_codewords(z, 1.0, rho, rho, y + 4, 1)
-    with pytest.raises(TypeError):
-        _core.add_codewords(z.astype(np.float32), 1.0, rho, rho, y, 1)
+        _core.weigh_and_sum(z, weight, cells, y, np.ones((4, 1), dtype=np.int8), arrays, 1)
 
 
 @pytest.mark.parametrize(

@@ -3,42 +3,15 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
-from importlib.machinery import EXTENSION_SUFFIXES
 from threading import RLock, get_ident
 from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
-from ._core import loaded_libraries
-
-_BLAS = re.compile("blas|blis|lapack|mkl", re.IGNORECASE)
-
-
-class _Libraries(ThreadpoolController):
-    """The BLAS of NumPy and SciPy, there from the start; sought once.
-
-    In 1 to 2 ms: modules of Python are left out, and so are libraries of other names, and the
-    kernel is not asked for all of them, which takes 3.
-    """
-
-    def _load_libraries(self) -> None:
-        paths = loaded_libraries()
-        if paths is None:
-            return super()._load_libraries()
-        for path in paths:
-            self._make_controller_from_path(path)
-
-    def _make_controller_from_path(self, filepath: str) -> None:
-        module = filepath.endswith(EXTENSION_SUFFIXES[0])
-        if not module and _BLAS.search(os.path.basename(filepath)):
-            super()._make_controller_from_path(filepath)
-
-
-_libraries = cache(_Libraries)
+_libraries = cache(ThreadpoolController)  # of NumPy and SciPy, there from the start
 
 
 def _set(numbers: Iterable[tuple[Any, int]]) -> None:

@@ -6,12 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 Number = TypeVar("Number", np.int8, np.float64)
-# first, group, place, offset and the groups that are wanted: see `Groups` of cpp/histogram.hpp.
+# first, group, place, offset: see `Groups` of cpp/histogram.hpp.
 GroupArrays = tuple[
     NDArray[np.int64],
     NDArray[np.int64],
     NDArray[np.int32],
-    NDArray[np.int64],
     NDArray[np.int64],
 ]
 
@@ -53,7 +52,6 @@ def prefix_sums(
 def weigh_and_sum(
     z: NDArray[np.float64],
     weight: NDArray[np.float64],
-    least: float,
     cells: NDArray[np.uint8] | NDArray[np.uint16] | NDArray[np.uint32],
     y: NDArray[np.int64],
     M: NDArray[np.int8] | None,
@@ -117,27 +115,6 @@ def pairwise_margins(
 ) -> NDArray[Number]:
     """Margins of outputs."""
 
-def add_codewords(
-    z: NDArray[np.float64],
-    coefficient: float,
-    signs: NDArray[np.int8],
-    M: NDArray[np.int8],
-    y: NDArray[np.intp],
-    n_threads: int,
-) -> None:
-    """z += coefficient M[y] signs."""
-
-def add_coded(
-    z: NDArray[np.float64],
-    coefficient: float,
-    signs: NDArray[np.int8],
-    code: NDArray[np.int8],
-    y: NDArray[np.intp],
-    weight: NDArray[np.float64],
-    n_threads: int,
-) -> tuple[float, float]:
-    """z += coefficient times pairwise margins; the least z, and the weight of wrong rows."""
-
 def pairwise_wrong(
     z: NDArray[np.float64], y: NDArray[np.intp], n_threads: int
 ) -> NDArray[np.bool_]:
@@ -176,9 +153,6 @@ def largest_of_parts(
 ) -> list[list[tuple[int, int]]]:
     """For each column the rows of A of the largest edges, one a part, up to a limit."""
 
-def loaded_libraries() -> list[str] | None:
-    """Paths of the shared libraries in this process; None where that cannot be told."""
-
 class _Master:
     """A restricted master; see cpp/master.hpp."""
 
@@ -188,7 +162,7 @@ class _Master:
         width: int,
         on_margins: Callable[[NDArray[np.float64]], Any] | None,
         centred: bool,
-        rough: bool,
+        growing: bool,
     ) -> None: ...
     def split(self, parent: NDArray[np.uint32], s: NDArray[np.float64]) -> None:
         """Go on with rows that are parts of those there were."""
@@ -208,19 +182,6 @@ class Master8(_Master):
 class Master16(Master8): ...
 class MasterFloat(Master8): ...
 
-def solve_cold(
-    P: NDArray[Any],
-    s: NDArray[np.float64],
-    on_margins: Callable[[NDArray[np.float64]], Any] | None,
-    centred: bool,
-    theta: float,
-    w: NDArray[np.float64],
-    tol: float,
-    max_iter: int,
-    n_threads: int,
-) -> tuple[Any, ...]:
-    """The restricted master of a whole matrix; see cpp/cold.hpp."""
-
 def minimise_along(
     s: NDArray[np.float64],
     on_margins: Callable[[NDArray[np.float64]], Any] | None,
@@ -236,19 +197,8 @@ def solve_simplex_qp(
     g: NDArray[np.float64],
     theta: float,
     w: NDArray[np.float64],
-    many: bool,
 ) -> NDArray[np.float64] | None:
     """The step of a Newton model; None if H is not positive definite."""
-
-def column_inners(
-    P: NDArray[np.int8], x: NDArray[np.float64], bits: int, n_threads: int
-) -> NDArray[np.float64]:
-    """Sums of products of the rows of P with x, in 53, 45 or 15 bits; for tests."""
-
-def gram(
-    P: NDArray[np.int8], h: NDArray[np.float64], centred: bool, bits: int, n_threads: int
-) -> NDArray[np.float64] | None:
-    """The Hessian on the rows of P, in 53, 24 or 15 bits; for tests."""
 
 # Whether it is ordered, its cells, whether some values are missing, the cells of rows, which
 # rows these are (all, if none are named), and the cell of the others.

@@ -38,7 +38,6 @@ from .oracles.stump import StumpOracle
 from .rows.blocks import LocalRows
 
 Vector = NDArray[np.float64]
-Unused = NDArray[np.bool_] | None  # features to leave out
 
 
 class Task(NamedTuple):
@@ -50,15 +49,15 @@ class Task(NamedTuple):
     oracle: Oracle
     chooser: Chooser
 
-    def price(self, u: NDArray[np.int64], unused: Unused = None) -> Prices:
+    def price(self, u: NDArray[np.int64]) -> Prices:
         """All hypotheses under the dual weights u; stumps have most adjoints built in."""
         if not isinstance(self.oracle, StumpOracle):
             return self.oracle.price(self.rows, self.margin.adjoint(u, self.rows.y))
         if type(self.margin) in (Pairwise, Codeword):
             M = getattr(self.margin, "M", None)
-            return self.oracle.price(self.rows, u, self.rows.y, M=M, unused=unused)
+            return self.oracle.price(self.rows, u, self.rows.y, M=M)
         V = self.margin.adjoint(u, self.rows.y)
-        return self.oracle.price(self.rows, V, unused=unused)
+        return self.oracle.price(self.rows, V)
 
     def stage_wise(self, pseudo_loss: bool = False) -> StageWise:
         """The corrector of Algorithms 1 and 2; on many rows it keeps no margins.
@@ -79,9 +78,7 @@ class Task(NamedTuple):
                 kept = LookedUp(rows, oracle, margin)
         return StageWise(margin, rows.y, rows.weight, loss, pseudo_loss, rows.n_threads, kept)
 
-    def weigh_and_price(
-        self, z: Vector, least: float = np.nan, unused: Unused = None
-    ) -> tuple[DualWeights, Prices]:
+    def weigh_and_price(self, z: Vector) -> tuple[DualWeights, Prices]:
         """The dual weights at the margins z, and all hypotheses under them.
 
         Where stumps have the adjoint built in, and the loss the weights, both are one kernel.
@@ -92,8 +89,8 @@ class Task(NamedTuple):
         def at_once(z: Vector, weight: Vector) -> tuple[None, tuple[float, int, int, float]]:
             nonlocal prices
             assert isinstance(oracle, StumpOracle)
-            rule = least, getattr(margin, "M", None), unused
-            prices, found = oracle.weigh_and_price(rows, z, *rule)
+            M = getattr(margin, "M", None)
+            prices, found = oracle.weigh_and_price(rows, z, M)
             return None, found
 
         built_in = isinstance(oracle, StumpOracle) and type(margin) in (Pairwise, Codeword)
@@ -103,7 +100,7 @@ class Task(NamedTuple):
             in_turn = partial(weigh, n_threads=rows.n_threads)
             dual = self.loss.dual_weights(z, rows.weight, in_turn)
         if dual.u is not None:
-            return dual, self.price(dual.u, unused)
+            return dual, self.price(dual.u)
         assert prices is not None
         return dual, prices
 
@@ -159,12 +156,9 @@ class Run:
         self.over = False
         self._ended = "unknown"
         self.budgets: list[float] = []  # of the rounds to come, where theta is to grow
-        self._certifier, self._open, self._looked = Certifier(), np.inf, np.inf
+        self._certifier, self._open = Certifier(), np.inf
         self._z: Vector
         self._priced: tuple[Prices, float]
-        self._proved: NDArray[np.bool_]
-        self._left_out: NDArray[np.bool_] | None
-        self._forget_proofs()
 
     @property
     def w(self) -> Vector:
@@ -237,8 +231,7 @@ class Run:
             del dual, predictions
         self.over = True
         if task.oracle.exact:
-            found = np.flatnonzero(self._proved | self._unused(dual.scale))
-            unused = tuple(int(d) for d in found)
+            unused = tuple(np.flatnonzero(self._unused(dual.scale)).tolist())
             self.certificate = replace(self.certificate, unused_features=unused)
         return self
 
@@ -253,41 +246,12 @@ class Run:
         prices, bound = self._priced
         n_features = len(task.rows.binning.cuts)
         best = prices.best_of_features(task.chooser.measure, n_features) / scale
-        near = np.minimum(self._near(), 1e300)  # a feature without a stump is below that, too
+        spread = task.loss.spread(task.margin)
+        # How far an edge can be from what it is at the optimum; a feature without a stump is
+        # below that, too.
+        near = np.minimum(spread * np.sqrt(2.0 * max(0.0, self._open) + 1e-14), 1e300)
         level = best.max(axis=0) if best.shape[1] > 1 else np.array([bound])
         return (best < level - 2.0 * near).all(axis=1)
-
-    def _near(self) -> float:
-        """How far an edge can be from what it is at the optimum."""
-        task = self.task
-        spread = task.loss.spread(task.margin)
-        return float(spread * np.sqrt(2.0 * max(0.0, self._open) + 1e-14))
-
-    def _leave_out(self, scale: float) -> None:
-        """Price no more what is proved to be unused, as long as the budget stays.
-
-        Without these features the optimum is the same, and so a bound of the others is one of
-        all. Those of present columns stay: correctors need their edges. A look costs about as
-        much as the search, so it is taken when the gap has halved.
-        """
-        oracle = self.task.oracle
-        lasting = isinstance(self.corrector, TotallyCorrective)
-        if self.budgets or not (lasting and isinstance(oracle, StumpOracle) and self.columns):
-            return
-        if self._open > 0.5 * self._looked or 2.0 * self._near() > self._priced[1]:
-            return
-        self._looked = self._open
-        self._proved |= self._unused(scale)
-        present = np.concatenate([c.candidates[0] for c in self.columns])
-        left_out = self._proved.copy()
-        left_out[oracle.feature(present[present > 0])] = False  # 0 is the constant
-        if left_out.any():
-            self._left_out = left_out
-
-    def _forget_proofs(self) -> None:
-        """They were about the problem with another budget."""
-        self._proved = np.zeros(len(self.task.rows.binning.cuts), dtype=bool)
-        self._left_out, self._looked = None, np.inf
 
     @property
     def _stuck(self) -> str:
@@ -298,9 +262,9 @@ class Run:
 
     def train_error(self) -> float:
         """The weight of the misclassified rows."""
-        task, seen = self.task, self.corrector.seen
-        if seen:
-            return seen.error
+        task, corrector = self.task, self.corrector
+        if isinstance(corrector, StageWise) and corrector.kept:
+            return corrector.kept.error
         return float(task.rows.weight @ task.wrong(self._z, self.columns, self.w))
 
     def model(self) -> Model:
@@ -331,9 +295,6 @@ class Run:
         if self.columns:  # the first entry is for the columns that stay
             self.history.edges.append(np.nan)
         self.corrector.set_budget(theta)
-        if self._left_out is not None:
-            self._certifier = Certifier()
-        self._forget_proofs()
 
     def _grow(self, solve: bool = True) -> None:
         """Take the budget of the next round."""
@@ -346,12 +307,11 @@ class Run:
         if isinstance(corrector, StageWise) and corrector.kept:
             assert isinstance(task.oracle, StumpOracle)
             sums, dual = corrector.kept.weigh()
-            return dual, task.oracle.prices(task.rows, sums)
+            return dual, task.oracle.prices(sums)
         z = self._z = corrector.z
         if corrector.dual and corrector.dual.u is not None:
-            return corrector.dual, task.price(corrector.dual.u, self._left_out)
-        least = corrector.seen.least if corrector.seen else np.nan
-        return task.weigh_and_price(z, least, self._left_out)
+            return corrector.dual, task.price(corrector.dual.u)
+        return task.weigh_and_price(z)
 
     def _price(self, limit: int) -> tuple[DualWeights, Vector, Priced]:
         """Step (2), and the certificate at the present coefficients.
@@ -385,12 +345,8 @@ class Run:
             assert dual.u is not None
             place = np.flatnonzero(dual.u)
             witness = RowWeights(place, dual.u.ravel()[place] / scale)
-        if self._left_out is None:
-            self._certifier.add(bound, offset, witness)
-        else:  # that edge is not for larger budgets; for smaller ones the bound is
-            self._certifier.add(0.0, offset - gain, witness)
+        self._certifier.add(bound, offset, witness)
         self._open = dual.loss - offset + gain
-        self._leave_out(scale)
         self.certificate = self._certificate(dual.loss, theta, offset - gain)
         return dual, g, priced
 

@@ -212,7 +212,7 @@ def test_u_of_equal_rows_is_shared_by_their_weights():
 
 @pytest.mark.parametrize("largest", [1, 2, 16, 17, 127, 128])
 def test_numbers_of_any_size_are_solved(largest):
-    """The Hessian of small integers is rounded, unless what they leave out matters."""
+    """In a byte or two."""
     rng = np.random.default_rng(largest)
     P = rng.integers(-largest, largest, (700, 90), endpoint=True)
     for theta in (1 / largest, 30 / largest, 3000 / largest):

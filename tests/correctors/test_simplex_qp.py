@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import cvxpy as cp
 import numpy as np
 import pytest
@@ -15,12 +13,6 @@ from reference import newton
 from tcboost import _core
 
 STARTS = ["zero", "interior", "boundary", "vertex", "face below the budget"]
-
-
-@pytest.fixture(scope="module", params=[False, True], ids=["one at a time", "many"])
-def solve(request):
-    """How many variables enter and leave in an iteration."""
-    return partial(_core.solve_simplex_qp, many=request.param)
 
 
 def start(kind, q, theta, rng):
@@ -69,14 +61,14 @@ def by_clarabel(H, g, theta, w):
 @pytest.mark.parametrize("theta", [0.01, 1.0, 1e4])
 @pytest.mark.parametrize("kind", STARTS)
 @pytest.mark.parametrize("rank", [3, 12], ids=["singular", "regular"])
-def test_agrees_with_a_conic_solver(rank, kind, theta, solve):
+def test_agrees_with_a_conic_solver(rank, kind, theta):
     rng = np.random.default_rng([rank, STARTS.index(kind)])
     q = 12
     A = rng.normal(size=(rank, q))
     H = A.T @ A / q + 1e-6 * np.eye(q)
     g = A.T @ rng.normal(size=rank) + 0.1 * rng.normal(size=q) if rank < q else A[0]
     w = start(kind, q, theta, rng)
-    d = solve(H, g, theta, w)
+    d = _core.solve_simplex_qp(H, g, theta, w)
     assert_kkt(H, g, theta, w, d)
     reference = by_clarabel(H, g, theta, w)
     scale = 1 + abs(objective(H, g, reference))
@@ -86,32 +78,34 @@ def test_agrees_with_a_conic_solver(rank, kind, theta, solve):
 
 
 @pytest.mark.parametrize("kind", STARTS)
-def test_budget_that_does_not_bind(kind, solve):
+def test_budget_that_does_not_bind(kind):
     """H = I and g > 0: the step is g itself where w + g has room."""
     rng = np.random.default_rng(0)
     g = rng.random(7)
     w = start(kind, 7, 100.0, rng) / 3
-    np.testing.assert_allclose(solve(np.eye(7), g, 100.0, w), g, rtol=1e-12)
+    np.testing.assert_allclose(_core.solve_simplex_qp(np.eye(7), g, 100.0, w), g, rtol=1e-12)
 
 
-def test_projection_onto_the_simplex(solve):
+def test_projection_onto_the_simplex():
     """H = I from zero: the projection of g, known in closed form."""
     g = np.array([3.0, 2.5, 1.0, -1.0])
-    d = solve(np.eye(4), g, 2.0, np.zeros(4))
+    d = _core.solve_simplex_qp(np.eye(4), g, 2.0, np.zeros(4))
     np.testing.assert_allclose(d, [1.25, 0.75, 0.0, 0.0], atol=1e-14)
     assert d[2] == d[3] == 0.0
 
 
-def test_nothing_to_gain(solve):
+def test_nothing_to_gain():
     """All slopes negative: zero is optimal, and reached exactly."""
     g = -np.ones(3)
-    assert not solve(np.eye(3), g, 1.0, np.zeros(3)).any()
+    assert not _core.solve_simplex_qp(np.eye(3), g, 1.0, np.zeros(3)).any()
     w = np.array([0.2, 0.0, 0.5])
-    np.testing.assert_array_equal(w + solve(1e-3 * np.eye(3), g, 1.0, w), np.zeros(3))
+    np.testing.assert_array_equal(
+        w + _core.solve_simplex_qp(1e-3 * np.eye(3), g, 1.0, w), np.zeros(3)
+    )
 
 
 @pytest.mark.parametrize("theta", [1.0, 1e6])
-def test_duplicates_and_a_flat_variable(theta, solve):
+def test_duplicates_and_a_flat_variable(theta):
     """Equal columns and one without curvature, held by the ridge of the master alone."""
     rng = np.random.default_rng(3)
     A = rng.normal(size=(5, 6))[:, [0, 1, 1, 2, 2, 3]]
@@ -120,15 +114,15 @@ def test_duplicates_and_a_flat_variable(theta, solve):
     g = A.T @ rng.normal(size=5)
     for kind in STARTS:
         w = start(kind, 6, theta, rng)
-        d = solve(H, g, theta, w)
+        d = _core.solve_simplex_qp(H, g, theta, w)
         assert_kkt(H, g, theta, w, d)
         assert abs(min(0.0, theta - (w + d).sum())) <= 1e-12 * theta
 
 
-def test_indefinite_matrix_is_refused(solve):
+def test_indefinite_matrix_is_refused():
     """The master raises its ridge then."""
     H = np.array([[1.0, 2.0], [2.0, 1.0]])
-    assert solve(H, np.ones(2), 1.0, np.array([0.3, 0.3])) is None
+    assert _core.solve_simplex_qp(H, np.ones(2), 1.0, np.array([0.3, 0.3])) is None
 
 
 @st.composite
@@ -148,9 +142,9 @@ def problems(draw):
 
 @settings(deadline=None, max_examples=300)
 @given(problem=problems())
-def test_kkt_conditions(solve, problem):
+def test_kkt_conditions(problem):
     H, g, theta, w = problem
-    d = solve(H, g, theta, w)
+    d = _core.solve_simplex_qp(H, g, theta, w)
     assert_kkt(H, g, theta, w, d)
     assert objective(H, g, d) <= 1e-12 * (1 + np.abs(g).max() * theta)
     twin = newton.solve_simplex_qp(H, g, theta, w)
@@ -159,8 +153,8 @@ def test_kkt_conditions(solve, problem):
     assert objective(H, g, d) <= objective(H, g, twin) + 1e-9 * scale
 
 
-def test_circles_end(solve):
-    """Far from optimal and ill-conditioned, many at a time may not get anywhere; one does."""
+def test_circles_end():
+    """Far from optimal and ill-conditioned."""
     rng = np.random.default_rng(0)
     for q in (30, 80):
         for theta in (1.0, 100.0):
@@ -171,11 +165,11 @@ def test_circles_end(solve):
             g = A.T @ rng.normal(size=q // 2) + 0.1 * rng.random(q)
             for kind in STARTS:
                 w = start(kind, q, theta, rng)
-                assert_kkt(H, g, theta, w, solve(H, g, theta, w))
+                assert_kkt(H, g, theta, w, _core.solve_simplex_qp(H, g, theta, w))
 
 
-def test_sizes_must_agree(solve):
+def test_sizes_must_agree():
     H, g = np.eye(3), np.ones(3)
     for bad in ((H[:2, :2].copy(), g, g), (H, g[:2], g), (H, g, g[:2])):
         with pytest.raises(ValueError, match="differ in their size"):
-            solve(bad[0], bad[1], 1.0, bad[2])
+            _core.solve_simplex_qp(bad[0], bad[1], 1.0, bad[2])

@@ -288,17 +288,3 @@ def _free_step(
     x -= shift * ones
     # Once more: what cancelled must not be left in the sum, nor spread over stiff variables.
     return x - (float(x.sum()) / total) * ones, mean + shift
-
-
-def gram(P: NDArray[np.int8], h: Vector, centred: bool) -> Vector:
-    """``sum_i h_i (P_ji - c_j) (P_ki - c_k)`` of the rows of P, their means c."""
-    Q = P.astype(float)
-    if centred:
-        Q -= (Q @ h / h.sum())[:, None]
-    return (Q * h) @ Q.T
-
-
-def rounded_weights(h: Vector, P: NDArray[np.int8]) -> tuple[NDArray[np.int64], float]:
-    """The weights as integers whose products with the numbers of P have 15 bits, and a unit."""
-    unit = h.max() / (32767 // max(1, np.abs(P.astype(int)).max()))
-    return np.floor(h / unit + 0.5).astype(np.int64), unit

@@ -33,7 +33,7 @@ def prefix_sums(bins, V, offset, n_threads, y=None, M=None):
     n_bins = np.diff(offset)
     place = np.concatenate([np.arange(b) for b in [0, *n_bins]]).astype(np.int32)
     group = np.arange(bins.shape[1])
-    return _core.prefix_sums(bins, V, y, M, (offset, group, place, offset, group), n_threads)
+    return _core.prefix_sums(bins, V, y, M, (offset, group, place, offset), n_threads)
 
 
 def local_rows(X, y=None, weight=None, max_bins="auto", n_jobs=1):

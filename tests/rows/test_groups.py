@@ -76,24 +76,17 @@ def test_sums_are_those_of_the_bins(kind, width, pairwise):
     u = rng.integers(2**50, size=(len(bins), width))
     y = rng.integers(width + 1, size=len(bins)) if pairwise else None
     V = np.array(ref.pairwise_adjoint(u, y)) if pairwise else u
-    every = np.arange(cells.shape[1])
     arrays = groups.first, groups.group, groups.place, groups.offset
     expected = ref.prefix_sums(bins, V, groups.offset)
     expected += ref.sums_by_class(u, y) if pairwise else []
-    assert _core.prefix_sums(cells, u, y, None, (*arrays, every), 1).tolist() == expected
+    assert _core.prefix_sums(cells, u, y, None, arrays, 1).tolist() == expected
     # Enough rows for slices of them and shares of the groups.
     times = 40
     many = np.asfortranarray(np.tile(cells, (times, 1)))
     u, y = np.tile(u, (times, 1)), np.tile(y, times) if pairwise else None
     for n_threads in (1, 2, 5):
-        sums = _core.prefix_sums(many, u, y, None, (*arrays, every), n_threads)
+        sums = _core.prefix_sums(many, u, y, None, arrays, n_threads)
         np.testing.assert_array_equal(sums, times * np.array(expected))
-        # Some of the groups: the sums of the others are zero.
-        some = every[::2].copy()
-        sums = _core.prefix_sums(many, u, y, None, (*arrays, some), n_threads)
-        of_bins = np.repeat(np.isin(groups.group, some), n_bins)
-        of_bins = np.append(of_bins, np.ones(len(expected) - len(of_bins), dtype=bool))
-        np.testing.assert_array_equal(sums, times * of_bins[:, None] * np.array(expected))
 
 
 def test_kernel_refuses_groups_that_do_not_fit():
@@ -101,14 +94,11 @@ def test_kernel_refuses_groups_that_do_not_fit():
     cells, groups = group_features(by_feature(bins), bins.max(axis=0).astype(np.int64) + 1)
     u = np.ones((len(bins), 2), dtype=np.int64)
     first, group, place, offset = groups.first, groups.group, groups.place, groups.offset
-    every = np.arange(cells.shape[1])
     with pytest.raises(ValueError, match="group"):
-        _core.prefix_sums(cells, u, None, None, (first, group + 99, place, offset, every), 1)
-    with pytest.raises(ValueError, match="group"):
-        _core.prefix_sums(cells, u, None, None, (first, group, place, offset, every - 1), 1)
+        _core.prefix_sums(cells, u, None, None, (first, group + 99, place, offset), 1)
     with pytest.raises(ValueError, match="place"):
-        _core.prefix_sums(cells, u, None, None, (first, group, place[1:], offset, every), 1)
+        _core.prefix_sums(cells, u, None, None, (first, group, place[1:], offset), 1)
     with pytest.raises(ValueError, match="rows"):
         _core.prefix_sums(
-            cells, u, np.zeros(3, dtype=np.int64), None, (first, group, place, offset, every), 1
+            cells, u, np.zeros(3, dtype=np.int64), None, (first, group, place, offset), 1
         )

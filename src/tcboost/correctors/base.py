@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,23 +24,12 @@ Columns = Sequence[Column]
 Predictions = Callable[[], list[NDArray[np.int8]]]
 
 
-class Seen(NamedTuple):
-    """What an update met on the way, and so need not be looked for."""
-
-    least: float  # margin of all
-    error: float  # the weight of the misclassified rows
-
-
 class Corrector(Protocol):
     """Coefficients w of the columns so far, and the margins z (rows, width)."""
 
     w: Vector
     room: int  # for more columns: the loop tells
     tol: float  # the gap to reach, as it was asked for
-
-    @property
-    def seen(self) -> Seen | None:
-        """What was met when the margins last changed, where they were all looked at."""
 
     @property
     def lead(self) -> int:

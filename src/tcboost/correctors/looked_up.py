@@ -15,7 +15,7 @@ from ..margins import TIE, Codeword
 from ..oracles import Column
 from ..oracles.stump import StumpOracle
 from ..rows.blocks import Block, LocalRows
-from .base import Seen, Vector, exponent
+from .base import Vector, exponent
 
 # Codeword margins from which on they are looked up, 128 MB of them, if there are so many rows
 # for a cell of the table. With 63 bits covertype takes 129 MB above its input instead of 508
@@ -39,7 +39,7 @@ class LookedUp:
         # Bounds: of the least z, and of the sum of weight exp(least - z).
         self._least, self._sum = 0.0, 1.0
         self._theta = 0.0  # what coefficients sum to
-        self.seen: Seen
+        self.error: float  # the weight of the misclassified rows
 
     def move(self, coefficient: float, column: Column) -> bool:
         """Add the stumps of all bits."""
@@ -68,7 +68,7 @@ class LookedUp:
             self._sum = rounded * math.exp(top + self._least)
         loss = top + math.log(math.ldexp(total, -bits))
         # The weights had been divided by the margins of a row.
-        self.seen = Seen(self._least, sum(errors) * M.shape[1])
+        self.error = sum(errors) * M.shape[1]
         return reduce(add, tables), DualWeights(None, total, loss, least=self._least)
 
     def margins(self) -> Vector:

@@ -18,7 +18,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .. import _core
 from .._core import Master8, Master16, MasterFloat, MasterTabled
 from ..losses import SMOOTH, Exponential, SmoothLoss
 from ..rows.blocks import effective_n_jobs
@@ -134,7 +133,7 @@ class Master:
 
     The native core keeps its model of the loss from one to the next (``cpp/master.hpp``), in
     which all but the exponential loss are called back. A weight s is that of `width` margins.
-    A rough one takes less time for columns of small integers, and has other last digits.
+    One that does not grow is solved once, and not from a solution of fewer columns.
     """
 
     def __init__(
@@ -143,9 +142,9 @@ class Master:
         loss: SmoothLoss,
         n_threads: int = 1,
         width: int = 1,
-        rough: bool = False,
+        growing: bool = True,
     ) -> None:
-        self._arguments = s, width, _on_margins(loss), loss.centred, rough
+        self._arguments = s, width, _on_margins(loss), loss.centred, growing
         self._native: Any = None
         self._n_threads = n_threads  # changes no bit
 
@@ -183,18 +182,16 @@ def solve_cold(
     """The master of a whole matrix of columns, for any smooth loss, from `w`."""
     if theta > 1000:  # double precision does not resolve the gap any further
         tol = max(tol, 1e-9 * theta)
-    found = _core.solve_cold(
-        _smallest(P),
-        s,
-        _on_margins(loss),
-        loss.centred,
-        theta,
-        w,
-        tol,
-        _MAX_ITER,
-        effective_n_jobs(None),
-    )
-    return _solution(*found)[0]
+    P, seen = _smallest(P), dict[bytes, int]()
+    first = [seen.setdefault(column.tobytes(), j) for j, column in enumerate(P.T)]
+    kept = np.unique(first)  # of equal columns the first gets the coefficient
+    master = Master(s, loss, effective_n_jobs(None), growing=False)
+    master.add(np.asfortranarray(P[:, kept]))
+    sums: Any = np.bincount(first, w)
+    solution, _ = master.solve(theta, sums[kept], tol)
+    w = np.zeros(len(first))
+    w[kept] = solution.w
+    return solution._replace(w=w)
 
 
 def _on_margins(loss: SmoothLoss) -> Callable[[Vector], Any] | None:
@@ -210,12 +207,12 @@ def _solution(
 
 
 def _smallest(P: NDArray[Any]) -> NDArray[Any]:
-    """By rows, in the smallest type of the native core that holds the numbers."""
+    """By columns, in the smallest type of the native core that holds the numbers."""
     largest = 1 if P.dtype == np.int8 else max(abs(float(P.min())), abs(float(P.max())))
     kind = np.int8 if largest < 128 else np.int16 if largest < 32768 else np.float64
-    small = np.ascontiguousarray(P, dtype=kind)
+    small = np.asfortranarray(P, dtype=kind)
     if P.dtype.kind == "f" and not np.array_equal(small, P):
-        small = np.ascontiguousarray(P, dtype=np.float64)
+        small = np.asfortranarray(P, dtype=np.float64)
     return small
 
 

@@ -15,7 +15,7 @@ from ..margins import Pairwise, other_classes
 from ..oracles import Column
 from ..oracles.stump import CONSTANT, StumpOracle
 from ..rows.blocks import Block, LocalRows
-from .base import Seen, Vector, exponent
+from .base import Vector, exponent
 
 # Margins from which on they pay: with fewer a round is short, and the rounding of margins that
 # are added up does not grow with the rounds.
@@ -51,7 +51,7 @@ class Products:
         self._nothing = 0.0, Column((CONSTANT,), np.ones(n_classes, dtype=np.int8))
         self._step = self._nothing
         self._used, self._most, self._sum = 0.0, 1.0, 1.0  # |z|, E and sums at the most
-        self.seen: Seen
+        self.error: float  # the weight of the misclassified rows
 
     def move(self, coefficient: float, column: Column) -> bool:
         """Add a hypothesis with a code, the next time; False if that might lead too far."""
@@ -79,7 +79,7 @@ class Products:
         self._sum = math.ldexp(total, -bits)
         least = -math.log(self._most)
         # The weights had been divided by the margins of a row.
-        self.seen = Seen(least, sum(errors) * self._margin.width)
+        self.error = sum(errors) * self._margin.width
         return reduce(add, tables), DualWeights(None, total, math.log(self._sum), least=least)
 
     def margins(self) -> Vector:

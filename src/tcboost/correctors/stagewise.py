@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .._core import add_coded, add_codewords, minimise_along
+from .._core import minimise_along
 from ..losses import SMOOTH, DualWeights, Exponential, SmoothLoss
-from ..margins import Codeword, Margin, Pairwise
+from ..margins import Margin
 from ..oracles import Column, Prices
-from .base import Columns, Predictions, Seen, Vector
+from .base import Columns, Predictions, Vector
 from .looked_up import LookedUp
 from .products import Products
 
@@ -45,7 +45,6 @@ class StageWise:
         kept: Products | LookedUp | None = None,
     ) -> None:
         self._n_threads, self.kept = n_threads, kept
-        self._seen: Seen | None = None
         self._margin, self._y, self._loss, self._pseudo_loss = margin, y, loss, pseudo_loss
         self._weight = weight
         self.w: Vector = np.zeros(0)
@@ -60,11 +59,6 @@ class StageWise:
             assert self.kept
             return self.kept.margins()
         return self._z
-
-    @property
-    def seen(self) -> Seen | None:
-        """What was met when the weights were last changed."""
-        return self.kept.seen if self.kept else self._seen
 
     def batch(self) -> int:
         """One column a round."""
@@ -82,41 +76,24 @@ class StageWise:
         self, columns: Columns, predictions: Predictions, dual: DualWeights, prices: Prices
     ) -> bool:
         """Add the column with its coefficient; the others stay."""
-        column, rho = columns[0], None
-        if dual.u is not None:  # prices do not tell the weights on its margins
+        column = columns[0]
+
+        def margins() -> NDArray[Any]:
             (signs,) = predictions()
-            rho = self._margin.apply(column.coded(signs), self._y, self._n_threads)
+            return self._margin.apply(column.coded(signs), self._y, self._n_threads)
+
+        # Where u is not held prices tell the weights on its margins.
+        rho = None if dual.u is None else margins()
         coefficient = self._coefficient(prices, column, dual, rho)
         if coefficient is None:
             return False
         if self.kept and not self.kept.move(coefficient, column):
             self._z, self.kept = self.z, None
-        if not self.kept:
-            if rho is None:
-                (signs,) = predictions()
-            self._seen = self._move(coefficient, column, signs, rho)
+        if self._z is not None:
+            self._z += coefficient * (margins() if rho is None else rho)
         self.w = np.concatenate([self.w, [coefficient]])
         self.theta = float(self.w.sum())
         return True
-
-    def _move(
-        self,
-        coefficient: float,
-        column: Column,
-        signs: NDArray[np.int8],
-        rho: NDArray[Any] | None,
-    ) -> Seen | None:
-        """Add the margins rho of a column; most follow from classes and signs."""
-        z, margin, y, threads = self.z, self._margin, self._y, self._n_threads
-        if isinstance(margin, Codeword):
-            add_codewords(z, coefficient, signs, margin.M, y, threads)
-        elif type(margin) is Pairwise and column.code is not None:
-            code = np.ascontiguousarray(column.code)
-            return Seen(*add_coded(z, coefficient, signs, code, y, self._weight, threads))
-        else:
-            assert rho is not None
-            z += coefficient * rho
-        return None
 
     def polish(self, gap: float = 0.0) -> bool:
         """Nothing is ever revised."""

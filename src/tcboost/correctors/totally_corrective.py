@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from ..losses import SMOOTH, DualWeights, SmoothLoss
 from ..margins import Margin, Pairwise
 from ..oracles import Column, Prices
-from .base import SMALL, Columns, Predictions, Seen, Vector
+from .base import SMALL, Columns, Predictions, Vector
 from .master import Master, MasterSolution
 from .merged import MergedRows
 
@@ -48,7 +48,6 @@ class TotallyCorrective:
     """
 
     dual: DualWeights | None = None
-    seen: Seen | None = None
     room = 0
 
     def __init__(
@@ -76,8 +75,7 @@ class TotallyCorrective:
         if type(margin) is Pairwise and 2 <= width < 128 and worth:
             self._merged = MergedRows(y, s, width + 1, n_threads)
             s = self._merged.weight
-        # Rounds that are solved in full keep the digits that are on record (results/).
-        self._master = Master(s, loss, n_threads, width, rough=round_tol > 0)
+        self._master = Master(s, loss, n_threads, width)
         self.solution: MasterSolution | None = None
         self._gap = self._left = 0.0  # of the class, and what the last master was to leave
 

@@ -112,51 +112,26 @@ class StumpOracle:
         V: NDArray[np.int64],
         *y: NDArray[np.intp],
         M: NDArray[np.int8] | None = None,
-        unused: NDArray[np.bool_] | None = None,
     ) -> StumpPrices:
         """Edges of every stump, from one pass over the rows.
 
-        With classes y, and maybe a code M, it is dual weights, and V their adjoint. Groups
-        without any other feature than `unused` ones are not looked at, and their stumps have
-        no edges.
+        With classes y, and maybe a code M, it is dual weights, and V their adjoint.
         """
-        wanted = _wanted(rows, unused)
-        sums = rows.sum(partial(Block.prefix_sums, M=M, wanted=wanted), V, *y)
-        return self.prices(rows, sums, wanted)
+        return self.prices(rows.sum(partial(Block.prefix_sums, M=M), V, *y))
 
     def weigh_and_price(
-        self,
-        rows: LocalRows,
-        z: Vector,
-        least: float,
-        M: NDArray[np.int8] | None,
-        unused: NDArray[np.bool_] | None,
+        self, rows: LocalRows, z: Vector, M: NDArray[np.int8] | None
     ) -> tuple[StumpPrices, tuple[float, int, int, float]]:
         """The same under the dual weights at the margins z of rows in one block."""
-        (block,), wanted = rows.blocks, _wanted(rows, unused)
-        sums, found = block.weigh_and_sum(z, rows.weight, least, rows.y, M, wanted)
-        return self.prices(rows, sums, wanted), found
+        (block,) = rows.blocks
+        sums, found = block.weigh_and_sum(z, rows.weight, rows.y, M)
+        return self.prices(sums), found
 
-    def prices(
-        self,
-        rows: LocalRows,
-        sums: NDArray[np.int64],
-        wanted: NDArray[np.int64] | None = None,
-    ) -> StumpPrices:
-        """From sums over the rows; those of groups that are not `wanted` are not known."""
-        if wanted is None:
-            A = stump_edges(sums, self._left, self._missing, self._every(0))
-            return StumpPrices(self, A, sums)
-        counted = np.isin(rows.groups.group, wanted)
-        every = self._every(int(counted.argmax()))
-        A = stump_edges(sums, self._left, self._missing, every)
-        A[1:][~counted[self._feature[1:]]] = 0
-        return StumpPrices(self, A, sums)
-
-    def _every(self, d: int) -> tuple[int, int]:
-        """The rows of prefix sums that make the total: all values of a feature, and none."""
+    def prices(self, sums: NDArray[np.int64]) -> StumpPrices:
+        """From sums over the rows, of which two make the total: all values, and none."""
         offset = self._rows.groups.offset
-        return offset.item(d + 1) - 1, offset.item(d) + MISSING
+        every = offset.item(1) - 1, offset.item(0) + MISSING
+        return StumpPrices(self, stump_edges(sums, self._left, self._missing, every), sums)
 
     def predictions(self, columns: Sequence[Column]) -> list[NDArray[np.int8]]:
         """From the cells of the rows, as `Stump.predict` has them."""
@@ -285,15 +260,6 @@ class StumpPrices(Prices):
     def edge(self, column: Column) -> int:
         """Of one column, exact; the list that `table` has stays."""
         return sum(column_edges(self._A, *column.candidates).ravel().tolist())
-
-
-def _wanted(rows: LocalRows, unused: NDArray[np.bool_] | None) -> NDArray[np.int64] | None:
-    """The groups to look at, one at the least: it has the sums of all rows."""
-    if unused is None:
-        return None
-    group = rows.groups.group
-    used = np.unique(group[~unused])
-    return used if len(used) else group[:1]
 
 
 def _signed(stumps: Sequence[Any]) -> list[tuple[int, int]]:

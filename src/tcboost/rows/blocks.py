@@ -53,33 +53,29 @@ class Block(NamedTuple):
         V: NDArray[np.int64],
         y: NDArray[np.intp] | None = None,
         M: NDArray[np.int8] | None = None,
-        wanted: Integers | None = None,
     ) -> NDArray[np.int64]:
         """Kernel: sums of V by feature, cumulated over bins (``cpp/histogram.hpp``).
 
         With classes y it is the dual weights of pairwise margins, or with a code M of
         codeword margins, and V their adjoint, which is never held as a whole; of pairwise
-        ones the sums of V by class come last. Sums of groups that are not `wanted` are zero;
-        all are wanted if nothing is said.
+        ones the sums of V by class come last.
         """
         V = np.ascontiguousarray(V)
-        return prefix_sums(self.cells, V, y, M, self.groups.arrays(wanted), self.n_threads)
+        return prefix_sums(self.cells, V, y, M, self.groups.arrays(), self.n_threads)
 
     def weigh_and_sum(
         self,
         z: Vector,
         weight: Vector,
-        least: float,
         y: NDArray[np.intp],
         M: NDArray[np.int8] | None,
-        wanted: Integers | None,
     ) -> tuple[NDArray[np.int64], tuple[float, int, int, float]]:
         """The same of the dual weights at the margins z, which are never held as a whole.
 
-        With what ``dual_integers`` tells of them. The `least` margin is NaN if not known.
+        With what ``dual_integers`` tells of them.
         """
-        z, arrays = np.ascontiguousarray(z), self.groups.arrays(wanted)
-        return weigh_and_sum(z, weight, least, self.cells, y, M, arrays, self.n_threads)
+        z, arrays = np.ascontiguousarray(z), self.groups.arrays()
+        return weigh_and_sum(z, weight, self.cells, y, M, arrays, self.n_threads)
 
     def multiply_and_sum(
         self,

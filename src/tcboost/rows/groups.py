@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _core
-from .._kept import kept_property
 
 if TYPE_CHECKING:
     from .._core import GroupArrays
@@ -34,15 +33,9 @@ class Groups:
     offset: NDArray[np.int64]
     start: NDArray[np.int64]
 
-    @kept_property
-    def every(self) -> NDArray[np.int64]:
-        """All groups."""
-        return np.arange(len(self.first) - 1)
-
-    def arrays(self, wanted: NDArray[np.int64] | None = None) -> GroupArrays:
-        """For kernels, with the groups that are `wanted`; all if nothing is said."""
-        wanted = self.every if wanted is None else wanted
-        return self.first, self.group, self.place, self.offset, wanted
+    def arrays(self) -> GroupArrays:
+        """For kernels."""
+        return self.first, self.group, self.place, self.offset
 
     def bins(self, d: int) -> NDArray[np.int32]:
         """Of feature d, the bin of each cell of its group."""
