@@ -64,8 +64,8 @@ def as_frame(X: Any) -> Any:
 def read_columns(frame: Any, categorical: NDArray[np.bool_] | None) -> tuple[Column, ...]:
     """What each column is: by its type, or a category where it is said to be one."""
     found = []
-    for j, name in enumerate(frame.columns):
-        series, where = frame[name], column_name(j, frame.columns)
+    for j in range(len(frame.columns)):
+        series, where = frame[:, j], column_name(j, frame.columns)
         kind = _kind(series, where)
         if categorical is not None:
             if kind in _CATEGORIES and not categorical[j]:
@@ -78,7 +78,7 @@ def read_columns(frame: Any, categorical: NDArray[np.bool_] | None) -> tuple[Col
         if kind == ORDER:
             levels = series.dtype.categories
         elif kind == LEVELS and not series.dtype.is_numeric():
-            values = {v for v in series.unique().to_list() if v is not None and v == v}
+            values = set(series.drop_nulls().unique().to_list())
             if any(isinstance(v, str) for v in values):
                 levels = sorted(values, key=lambda v: (isinstance(v, str), v))
         found.append(Column(kind, tuple(levels)))
@@ -90,7 +90,7 @@ def numbers(frame: Any, columns: Sequence[Column], used: Iterable[int]) -> Vecto
     X = np.full(frame.shape, np.nan, order="F")
     filled = set(used)
     for j, column in enumerate(columns):
-        series, where = frame[frame.columns[j]], column_name(j, frame.columns)
+        series, where = frame[:, j], column_name(j, frame.columns)
         kind = _kind(series, where)
         if column.holds(kind):
             if j in filled:
@@ -126,7 +126,8 @@ def _values(series: Any, column: Column, where: str) -> Vector:
         return series.dt.timestamp("us").cast(nw.Float64).to_numpy() / _PER_SECOND
     if dtype == nw.Duration:
         return series.dt.total_microseconds().cast(nw.Float64).to_numpy() / _PER_SECOND
-    return np.array([_number(value, where) for value in series.to_list()])
+    pairs = zip(series.to_list(), series.is_null().to_list(), strict=True)
+    return np.array([np.nan if null else _number(value, where) for value, null in pairs])
 
 
 def _kind(series: Any, where: str) -> str:
@@ -167,8 +168,6 @@ def _kind_of_object(value: Any) -> str | None:
 
 def _number(value: Any, where: str) -> float:
     """A value of no type of its own as a number."""
-    if value is None or value != value:
-        return np.nan
     if isinstance(value, str):
         raise ValueError(f"{where} holds {value!r}, but numbers in fit")
     if isinstance(value, time):
