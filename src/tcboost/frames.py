@@ -64,39 +64,45 @@ def as_frame(X: Any) -> Any:
 def read_columns(frame: Any, categorical: NDArray[np.bool_] | None) -> tuple[Column, ...]:
     """What each column is: by its type, or a category where it is said to be one."""
     found = []
-    for j in range(len(frame.columns)):
-        series, where = frame[:, j], column_name(j, frame.columns)
-        kind = _kind(series, where)
+    for j, kind in enumerate(_kinds(frame)):
         if categorical is not None:
             if kind in _CATEGORIES and not categorical[j]:
                 raise ValueError(
-                    f"{where} holds {_CALLED[kind]}, but is not among categorical_features: "
-                    'name it there, or set categorical_features="from_dtype"'
+                    f"{column_name(j, frame.columns)} holds {_CALLED[kind]}, but is not among "
+                    "categorical_features: name it there, or set "
+                    'categorical_features="from_dtype"'
                 )
             kind = LEVELS if categorical[j] and kind != ORDER else kind
         levels: Iterable[Any] = ()
-        if kind == ORDER:
-            levels = series.dtype.categories
-        elif kind == LEVELS and not series.dtype.is_numeric():
-            values = set(series.drop_nulls().unique().to_list())
-            if any(isinstance(v, str) for v in values):
-                levels = sorted(values, key=lambda v: (isinstance(v, str), v))
+        if kind in _CATEGORIES:
+            series = frame[:, j]
+            if kind == ORDER:
+                levels = series.dtype.categories
+            elif not series.dtype.is_numeric():
+                values = set(series.drop_nulls().unique().to_list())
+                if any(isinstance(v, str) for v in values):
+                    levels = sorted(values, key=lambda v: (isinstance(v, str), v))
         found.append(Column(kind, tuple(levels)))
     return tuple(found)
 
 
 def numbers(frame: Any, columns: Sequence[Column], used: Iterable[int]) -> Vector:
     """The columns as numbers, those used; a ValueError names one that is of another kind."""
+    kinds = _kinds(frame)
+    X: Vector
+    if all(kind == column.kind == NUMBER for kind, column in zip(kinds, columns, strict=True)):
+        X = frame.to_numpy()
+        if X.dtype.kind in "fiub":  # no missing values that are none of NumPy's
+            return X.astype(np.float64, copy=False)
     X = np.full(frame.shape, np.nan, order="F")
     filled = set(used)
-    for j, column in enumerate(columns):
-        series, where = frame[:, j], column_name(j, frame.columns)
-        kind = _kind(series, where)
+    for j, (kind, column) in enumerate(zip(kinds, columns, strict=True)):
         if column.holds(kind):
             if j in filled:
-                X[:, j] = _values(series, column, where)
-        elif not series.is_null().all():
+                X[:, j] = _values(frame[:, j], column, column_name(j, frame.columns))
+        elif not frame[:, j].is_null().all():
             now, then = _CALLED[kind], _CALLED[column.kind]
+            where = column_name(j, frame.columns)
             raise ValueError(f"{where} holds {now}, but held {then} in fit")
     return X
 
@@ -116,10 +122,12 @@ def _values(series: Any, column: Column, where: str) -> Vector:
     """Of one column, whose kind is right."""
     dtype = series.dtype
     if column.levels:
-        codes = np.arange(float(len(column.levels))).tolist()
-        rule: Any = {"default": len(codes), "return_dtype": nw.Float64}
-        values: Vector = series.replace_strict(list(column.levels), codes, **rule).to_numpy()
-        return np.where(series.is_null().to_numpy(), np.nan, values)
+        place = {level: float(k) for k, level in enumerate(column.levels)}
+        beyond = float(len(place))
+        places = np.array([place.get(value, beyond) for value in series.to_list()])
+        if (places == beyond).any():
+            places[series.is_null().to_numpy()] = np.nan
+        return places
     if dtype.is_numeric() or dtype == nw.Boolean:
         return series.cast(nw.Float64).to_numpy()
     if dtype == nw.Datetime or dtype == nw.Date:
@@ -130,26 +138,34 @@ def _values(series: Any, column: Column, where: str) -> Vector:
     return np.array([np.nan if null else _number(value, where) for value, null in pairs])
 
 
-def _kind(series: Any, where: str) -> str:
-    """What a column is, by its type; where that is any object, by its values."""
-    dtype = series.dtype
-    if dtype.is_numeric() or dtype == nw.Boolean:
-        return NUMBER
-    if dtype == nw.Enum:
-        return ORDER
-    if dtype == nw.Categorical or dtype == nw.String:
-        return LEVELS
-    if dtype == nw.Date or dtype == nw.Datetime:
-        return DATE
-    if dtype == nw.Duration or dtype == nw.Time:
-        return DURATION
+def _kinds(frame: Any) -> list[str]:
+    """What the columns are, by their types; where that is any object, by their values."""
+    found = []
+    for j, dtype in enumerate(frame.schema.values()):
+        if dtype.is_numeric() or dtype == nw.Boolean:
+            found.append(NUMBER)
+        elif dtype == nw.Enum:
+            found.append(ORDER)
+        elif dtype == nw.Categorical or dtype == nw.String:
+            found.append(LEVELS)
+        elif dtype == nw.Date or dtype == nw.Datetime:
+            found.append(DATE)
+        elif dtype == nw.Duration or dtype == nw.Time:
+            found.append(DURATION)
+        else:
+            found.append(_kind_of_objects(frame[:, j], column_name(j, frame.columns)))
+    return found
+
+
+def _kind_of_objects(series: Any, where: str) -> str:
+    """What all the values of a column are."""
     values = [] if series.is_null().all() else series.drop_nulls().to_list()
     kinds = {_kind_of_object(v) for v in values} or {NUMBER}
     if len(kinds) == 1 and None not in kinds:
         return str(kinds.pop())
     odd = next((v for v in values if _kind_of_object(v) is None), values[0])
     raise ValueError(
-        f"{where} has the type {dtype}, and holds {odd!r}: a column must hold numbers, "
+        f"{where} has the type {series.dtype}, and holds {odd!r}: a column must hold numbers, "
         "strings, categories, dates or durations, and one kind of them"
     )
 
