@@ -1,6 +1,7 @@
 """What is said of data that cannot be taken: where, what is wrong, and what to do."""
 
 import datetime
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -81,19 +82,34 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize(("bad", "what", "remedy"), BAD.values(), ids=BAD)
-@pytest.mark.parametrize("cls", [AdaBoostMO, TCBoostClassifier])
-def test_a_column_that_is_no_number_is_named(cls, bad, what, remedy):
+TAKEN = {k for k in BAD if k.startswith(("pandas", "polars", "objects"))}  # by frames
+
+
+@pytest.mark.parametrize(
+    ("cls", "case"),
+    [(AdaBoostMO, case) for case in BAD]
+    + [(TCBoostClassifier, case) for case in BAD if case not in TAKEN],
+)
+def test_a_column_that_is_no_number_is_named(cls, case):
+    bad, what, remedy = BAD[case]
     with pytest.raises((TypeError, ValueError), match=what) as fitting:
         cls().fit(bad, y)
     assert remedy in str(fitting.value)
     assert "np." not in str(fitting.value)
 
 
-@pytest.mark.parametrize("cls", [AdaBoostMO, TCBoostClassifier])
-def test_it_is_named_at_prediction_too(cls):
+@pytest.mark.parametrize("case", TAKEN)
+def test_what_a_frame_holds_is_taken(case):
+    table = BAD[case][0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # of columns of no use
+        model = TCBoostClassifier(2.0, 0.5).fit(table, y)
+    assert model.predict_proba(table).shape == (150, 3)
+
+
+def test_it_is_named_at_prediction_too():
     numbers = frame(c=y)
-    model = cls().fit(numbers, y)
+    model = AdaBoostMO().fit(numbers, y)
     for column, what in ((pd.Categorical(y), "categories"), (COLOUR, "strings")):
         with pytest.raises(ValueError, match=rf"column 2 \('c'\) of X holds {what}"):
             model.predict(numbers.assign(c=column))

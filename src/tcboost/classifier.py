@@ -22,7 +22,7 @@ from sklearn.utils.metadata_routing import (
     _routing_enabled,
     process_routing,
 )
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._blas import one_blas_thread
 from ._callbacks import CallbackSupportMixin, reported
@@ -32,11 +32,12 @@ from .claims import claim_at_penalty, missing_right
 from .class_vectors import Model, Solution, lengths
 from .features import CellTable, Rule
 from .folds import splits
+from .frames import Column, as_frame, read_as_in_fit
 from .margins import Pairwise
 from .model.additive import AdditiveModel, Axis, cell_weights, on_unit
 from .model.claim import Claim
 from .prediction import ScoringClassifier, Vector
-from .step_functions import Steps, additive_model
+from .step_functions import Steps, additive_model, in_words, rule_by_places, rule_in_words
 from .training import TrainingRows, read_rows
 
 _WORTH_A_WARNING = 0.01  # of the objective: a gap that leaves much open, if the fit gave up
@@ -70,9 +71,12 @@ class TCBoostClassifier(CallbackSupportMixin, ScoringClassifier):
         Rules that the model may have.
     max_bins : int or "auto", default="auto"
         Bins of a numeric feature. "auto": 32 for curves (l1_ratio below 0.1), else 1023.
-    categorical_features : array-like of int or bool, or None, default=None
-        Columns, by their places or as a mask, whose values are levels of a category: a rule is
-        then one level against all others. Values are numbers; NaN is a level of its own.
+    categorical_features : "from_dtype", array-like or None, default="from_dtype"
+        Columns whose values are levels of a category: a rule is then one level against all
+        others, and a missing value is a level of its own. "from_dtype" takes those of a frame
+        that hold strings or categories; categories in an order (an ordered `category` of
+        pandas, `Enum` of polars) are cut in their order. Otherwise names of a frame's columns,
+        places, or a mask; of an array none is taken if none is named.
     cv : int, splitter, iterable or None, default=5
         Folds, a splitter of scikit-learn or splits, behind "auto"; None means 5. Of many rows
         not all folds of an int are tried. A splitter that wants groups gets them by metadata
@@ -141,7 +145,7 @@ class TCBoostClassifier(CallbackSupportMixin, ScoringClassifier):
         "l1_ratio": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="right")],
         "max_rules": [Interval(Integral, 1, None, closed="left")],
         "max_bins": [StrOptions({"auto"}), Interval(Integral, 2, 65_534, closed="both")],
-        "categorical_features": ["array-like", None],
+        "categorical_features": [StrOptions({"from_dtype"}), "array-like", None],
         "cv": ["cv_object"],
         "class_weight": [dict, StrOptions({"balanced"}), None],
         "tol": [Interval(Real, 0, np.inf, closed="neither")],
@@ -165,7 +169,7 @@ class TCBoostClassifier(CallbackSupportMixin, ScoringClassifier):
         max_rules: int = 450,
         *,
         max_bins: int | str = "auto",
-        categorical_features: ArrayLike | None = None,
+        categorical_features: ArrayLike | str | None = "from_dtype",
         cv: Any = 5,
         class_weight: Any = None,
         tol: float = 1e-3,
@@ -255,7 +259,7 @@ class TCBoostClassifier(CallbackSupportMixin, ScoringClassifier):
             )
         self.alpha_, self.l1_ratio_ = chosen.alpha, chosen.l1_ratio
         cells = table(self.l1_ratio_)
-        start = self._start(last, cells) if last else None
+        start = self._start(last, cells, rows.columns) if last else None
 
         def state(found: Solution) -> dict[str, Any]:
             stopped = copy(self)
@@ -298,9 +302,14 @@ class TCBoostClassifier(CallbackSupportMixin, ScoringClassifier):
                 "warm_start would go on from"
             )
 
-    def _start(self, last: TCBoostClassifier, cells: CellTable) -> Model:
+    def _start(
+        self, last: TCBoostClassifier, cells: CellTable, columns: tuple[Column, ...]
+    ) -> Model:
         """The last model, with the nearest rules that there are now."""
-        numbers = cells.numbers(last.rules_)
+        rules = last.rules_
+        if columns:
+            rules = [rule_by_places(rule, columns[rule.feature]) for rule in rules]
+        numbers = cells.numbers(rules)
         found = numbers >= 0
         used, place = np.unique(numbers[found], return_inverse=True)
         v = np.zeros((len(used), len(self.classes_)))
@@ -341,7 +350,7 @@ class TCBoostClassifier(CallbackSupportMixin, ScoringClassifier):
             ),
         )
         claim = claim_at_penalty(found, self.certificate_, rows, cells, unused)
-        self._set_form(b, v, claim, cells)
+        self._set_form(b, v, claim, cells, rows.columns)
         gap, objective = self.certificate_.gap, found.objective
         if found.status in ("stalled", "max_iter") and gap > _WORTH_A_WARNING * objective:
             warnings.warn(
@@ -352,8 +361,15 @@ class TCBoostClassifier(CallbackSupportMixin, ScoringClassifier):
                 stacklevel=5,
             )
 
-    def _set_form(self, b: Vector, v: Vector, claim: Claim, cells: CellTable) -> None:
-        """The model as data; coefficients are what it has of them."""
+    def _set_form(
+        self,
+        b: Vector,
+        v: Vector,
+        claim: Claim,
+        cells: CellTable,
+        columns: tuple[Column, ...],
+    ) -> None:
+        """The model as data, coefficients as it has them, levels by their names."""
 
         def weigh(j: int, axis: Axis) -> Vector:
             values = cells.features[j].representatives
@@ -362,7 +378,11 @@ class TCBoostClassifier(CallbackSupportMixin, ScoringClassifier):
         form = additive_model(Steps.of_rules(self.rules_), v, b, weigh, **self._about_form())
         self.coef_, self.intercept_ = on_unit(v, form.unit), on_unit(b, form.unit)
         right = missing_right(form.terms, self.rules_, self.coef_)
-        self._model = self.coef_, replace(form, claim=replace(claim, missing_right=right))
+        form = replace(form, claim=replace(claim, missing_right=right))
+        if columns:
+            form = in_words(form, columns, weigh)
+            self.rules_ = [rule_in_words(rule, columns[rule.feature]) for rule in self.rules_]
+        self._model = self.coef_, form
 
     @property
     def additive_(self) -> AdditiveModel:
@@ -401,6 +421,17 @@ class TCBoostClassifier(CallbackSupportMixin, ScoringClassifier):
             form = additive_model(steps, self.coef_, self.intercept_, **about)
             self._model = self.coef_, form
         return form
+
+    def _features(self, X: Any) -> Vector:
+        """Validated features of new rows, levels of a frame by their places in the form."""
+        frame = as_frame(X)
+        form: AdditiveModel | None = vars(self).get("_model", (None, None))[1]
+        if frame is None or form is None or form.kinds is None:
+            return super()._features(X)
+        validate_data(self, X, reset=False, skip_check_array=True)  # the features' names
+        values = read_as_in_fit(frame, form)
+        self._check_values(values)
+        return values
 
     def _paper_margins(self, X: Vector, y: NDArray[np.intp]) -> Vector:
         z = Pairwise(len(self.classes_)).apply(self._ensemble().scores(X), y)

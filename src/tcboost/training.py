@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,9 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import validate_data
 
 from ._kept import kept_property
 from .features import CellTable, cell_table
+from .frames import LEVELS, Column, as_frame, numbers, read_columns
 from .rows.blocks import canonical_groups, effective_n_jobs, exact_sum
 from .validation import column_name, encoded, plain, read_table, read_weights
 
@@ -41,6 +44,7 @@ class TrainingRows:
     n_threads: int
     order: Places
     starts: Places
+    columns: tuple[Column, ...] = ()  # of a frame what each of them is
 
     @classmethod
     def of(
@@ -51,11 +55,12 @@ class TrainingRows:
         of_class: Vector,
         categorical: NDArray[np.bool_],
         n_threads: int,
+        columns: tuple[Column, ...] = (),
     ) -> TrainingRows:
         """In canonical order."""
         order, starts = canonical_groups(X, labels, weight, n_threads)
         about = of_class, categorical, n_threads
-        return cls(X, labels, weight, *about, order, starts)
+        return cls(X, labels, weight, *about, order, starts, columns)
 
     @property
     def chosen(self) -> Places:
@@ -129,7 +134,7 @@ def read_rows(
 
     Sets `classes_` and what scikit-learn has an estimator know of its input.
     """
-    X, y = read_table(estimator, X, y=y, ensure_min_samples=2)
+    X, y, columns, categorical = _read_columns(estimator, X, y)
     check_classification_targets(y)
     X = np.require(X, requirements="A")  # fields of a record may lie anywhere
     estimator._check_values(X)
@@ -162,17 +167,49 @@ def read_rows(
         # "balanced": a weight of 2 is two rows, here too.
         sums = np.array([exact_sum(given[labels == c]) for c in range(n_classes)])
         of_class = exact_sum(given) / n_classes / sums
-    categorical = _categorical(estimator, X)
+    _check_levels(estimator, X, columns, categorical)
     n_threads = effective_n_jobs(estimator.n_jobs)
-    return TrainingRows.of(X, labels, given, of_class, categorical, n_threads), kept
+    about = of_class, categorical, n_threads, columns
+    return TrainingRows.of(X, labels, given, *about), kept
 
 
-def _categorical(estimator: Any, X: Vector) -> NDArray[np.bool_]:
-    """Which columns hold levels."""
-    given, n = estimator.categorical_features, X.shape[1]
+def _read_columns(
+    estimator: Any, X: Any, y: Any
+) -> tuple[Vector, Any, tuple[Column, ...], NDArray[np.bool_]]:
+    """A table and labels as arrays, what the columns of a frame are, which hold levels."""
+    frame = as_frame(X)
+    if frame is None:
+        X, y = read_table(estimator, X, y=y, ensure_min_samples=2)
+        return X, y, (), _categorical(estimator, X.shape[1], None)
+    chosen = None
+    if not _from_dtype(estimator.categorical_features):
+        chosen = _categorical(estimator, len(frame.columns), frame.columns)
+    columns = read_columns(frame, chosen)
+    values, y = read_table(
+        estimator, numbers(frame, columns, range(len(columns))), y=y, ensure_min_samples=2
+    )
+    validate_data(estimator, X, skip_check_array=True)  # the features' names
+    return values, y, columns, np.array([column.kind == LEVELS for column in columns])
+
+
+def _from_dtype(given: Any) -> bool:
+    return isinstance(given, str) and given == "from_dtype"
+
+
+def _categorical(estimator: Any, n: int, names: list[Any] | None) -> NDArray[np.bool_]:
+    """Which of n columns are said to hold levels."""
+    given = estimator.categorical_features
     mask = np.zeros(n, dtype=bool)
-    chosen = np.asarray([] if given is None else given)
+    chosen = np.asarray([] if given is None or _from_dtype(given) else given)
     if chosen.size == 0:
+        return mask
+    if chosen.dtype.kind in "OU" and names is not None and chosen.ndim == 1:
+        for name in chosen.tolist():
+            if name not in names:
+                raise ValueError(
+                    f"categorical_features has {name!r}, which is no column of X: {names}"
+                )
+            mask[names.index(name)] = True
         return mask
     if chosen.dtype == bool and chosen.shape == (n,):
         mask = chosen.copy()
@@ -186,14 +223,31 @@ def _categorical(estimator: Any, X: Vector) -> NDArray[np.bool_]:
         mask[chosen] = True
     else:
         raise ValueError(
-            f"categorical_features must be places of columns, or a mask of all {n}; got "
-            f"{given!r}"
+            f"categorical_features must be places of columns, a mask of all {n}, names of "
+            f'columns of a frame, or "from_dtype"; got {given!r}'
         )
-    for j in np.flatnonzero(mask):
+    return mask
+
+
+def _check_levels(
+    estimator: Any, X: Vector, columns: tuple[Column, ...], categorical: NDArray[np.bool_]
+) -> None:
+    """No more levels than there is room for; tell of columns of a frame of no use."""
+    names = getattr(estimator, "feature_names_in_", None)
+    for j in np.flatnonzero(categorical).tolist():
         n_levels = len(np.unique(X[:, j]))
         if n_levels > MOST_LEVELS:
-            name = column_name(int(j), getattr(estimator, "feature_names_in_", None))
             raise ValueError(
-                f"{name} has {n_levels} levels; at most {MOST_LEVELS} are possible"
+                f"{column_name(j, names)} has {n_levels} levels; at most {MOST_LEVELS} "
+                "are possible"
             )
-    return mask
+    told = []
+    for j, column in enumerate(columns):
+        x = X[:, j]
+        n_values = len(np.unique(x[~np.isnan(x)]))
+        if n_values == len(x) and column.kind == LEVELS:
+            told.append(f"{column_name(j, names)} has another level in each row")
+        elif n_values == 0 or (n_values == 1 and not np.isnan(x).any()):
+            told.append(f"{column_name(j, names)} has the same value in all rows")
+    if told:
+        warnings.warn(f"{'; '.join(told)}: such columns cannot help", UserWarning, stacklevel=6)

@@ -15,9 +15,13 @@ _KINDS = {
     "categories": re.compile("categor|enum|dictionary", re.IGNORECASE),
     "dates or times": re.compile("date|time|duration|period", re.IGNORECASE),
 }
+_ENCODE = (
+    "encode them, with sklearn.preprocessing.OneHotEncoder for one, or give a frame to "
+    "TCBoostClassifier, which takes them"
+)
 _REMEDIES = {
-    "categories": "encode them, with sklearn.preprocessing.OneHotEncoder for one",
-    "strings": "encode them, with sklearn.preprocessing.OneHotEncoder for one",
+    "categories": _ENCODE,
+    "strings": _ENCODE,
     "dates or times": "give them as numbers, the days since the first for one",
     "lists": "each value must be one number",
 }

@@ -196,7 +196,7 @@ def test_what_a_mask_and_places_are():
     [
         ([-1], "column -1"),
         ([0, 4], "column 4, which is not among the 4 of X, 0 to 3"),
-        (["a"], "places of columns, or a mask of all 4"),
+        (["a"], "places of columns, a mask of all 4, names of columns of a frame"),
         ([True, False], "mask of all 4"),
         ([0.5], "places"),
         ([[0]], "places"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,19 +22,19 @@ class Rule(NamedTuple):
     feature: int
     threshold: float | None = None
     missing_right: bool = False
-    level: float | None = None
+    level: Any = None
+    shown: str | None = None  # the threshold as people write it
 
     def describe(self, name: str) -> str:
         """The question, for a person."""
         if self.threshold is None:
-            value = (
-                "missing" if self.level != self.level else repr(self.level).removesuffix(".0")
-            )
-            return f"{name} is {value}"
+            level = self.level
+            shown = level if isinstance(level, str) else repr(level).removesuffix(".0")
+            return f"{name} is {'missing' if level != level else shown}"
         if self.threshold == np.inf:
             return f"{name} is missing"
         missing = " or missing" if self.missing_right else ""
-        return f"{name} > {self.threshold:g}{missing}"
+        return f"{name} > {self.shown or format(self.threshold, 'g')}{missing}"
 
 
 class Feature(Protocol):

@@ -75,19 +75,24 @@ class Levels:
         return not any(isinstance(level, str) for level in self.levels)
 
     def cells(self, values: ArrayLike) -> Places:
-        """The cell of each value; None and NaN are missing."""
+        """The cell of each value; None and NaN are missing.
+
+        Levels that are text may be given as numbers, by their places.
+        """
+        x = np.asarray(values)
+        if x.dtype.kind == "f" and not self.numeric:
+            known = np.where((x >= 0) & (x < len(self.levels)), x, len(self.levels))
+            return np.where(np.isnan(x), MISSING, 1 + known).astype(np.intp)
         place: dict[Any, int] = {level: k + 1 for k, level in enumerate(self.levels)}
         other = len(self.levels) + 1
-        found = [
-            MISSING if x is None or x != x else place.get(x, other)
-            for x in np.asarray(values).tolist()
-        ]
+        found = [MISSING if x is None or x != x else place.get(x, other) for x in x.tolist()]
         return np.array(found, dtype=np.intp)
 
     @property
     def ends(self) -> tuple[Vector, Places]:
-        """Of levels that are numbers, cuts around each, as of an ordered axis."""
-        levels = np.unique(np.array(self.levels, dtype=np.float64))
+        """Cuts around each level, or its place if levels are text, as of an ordered axis."""
+        known = self.levels if self.numeric else range(len(self.levels))
+        levels = np.unique(np.array(known, dtype=np.float64))
         cuts = np.unique(np.concatenate([np.nextafter(levels, -np.inf), levels]))
         return cuts, self.cells(np.append(cuts, np.inf))
 
@@ -149,6 +154,9 @@ class AdditiveModel:
         The sum of all coefficients, by which `margins` are divided.
     claim : Claim or None
         What is claimed of the fit, for `tcboost.verify`.
+    kinds : tuple of str, or None
+        Of a fit to a frame what each feature is: "number", "levels", "order" (levels in an
+        order), "date", "duration".
     """
 
     n_features: int
@@ -162,6 +170,7 @@ class AdditiveModel:
     link: str = "softmax"
     size: float = 1.0
     claim: Claim | None = None
+    kinds: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         _freeze(self, "intercept", "decode", "classes")
@@ -183,7 +192,7 @@ class AdditiveModel:
         """Of each row the class of the largest score, by its place, the first on a tie."""
         if self._others:
             return self.scores(X, n_threads).argmax(axis=1)
-        return self._score_tables.best(np.asarray(X, dtype=np.float64), n_threads)
+        return self._score_tables.best(self._numbers(np.asarray(X)), n_threads)
 
     def rounded(self, decimals: int) -> AdditiveModel:
         """A model of short numbers, off by half a unit of the last decimal at the most.
@@ -210,12 +219,8 @@ class AdditiveModel:
 
     @kept_property
     def _others(self) -> list[Term]:
-        """Terms that the kernel does not know: couples, and levels that are no numbers."""
-        return [
-            t
-            for t in self.terms
-            if len(t.inputs) > 1 or (isinstance(t.axes[0], Levels) and not t.axes[0].numeric)
-        ]
+        """Terms that the kernel does not know: couples."""
+        return [t for t in self.terms if len(t.inputs) > 1]
 
     @kept_property
     def _score_tables(self) -> StumpTables:
@@ -249,15 +254,26 @@ class AdditiveModel:
         self, tables: StumpTables, X: ArrayLike, n_threads: int, decoded: bool
     ) -> Vector:
         values = np.asarray(X)
-        numbers = values
-        if values.dtype != np.float64:
-            numbers = np.full(values.shape, np.nan)
-            numbers[:, tables.feature] = values[:, tables.feature].astype(np.float64)
-        F = tables.outputs(numbers, n_threads)
+        F = tables.outputs(self._numbers(values), n_threads)
         for term in self._others:
             table = self.decoded(term.table) if decoded else term.table
             F += table[term.cells(values)]
         return F
+
+    def _numbers(self, values: NDArray[Any]) -> Vector:
+        """For the kernel, text by its place."""
+        if values.dtype == np.float64:
+            return values
+        X = np.full(values.shape, np.nan)
+        for term in self.terms:
+            if len(term.inputs) == 1:
+                (j,), (axis,) = term.inputs, term.axes
+                if isinstance(axis, Levels) and not axis.numeric:
+                    cells = axis.cells(values[:, j])
+                    X[:, j] = np.where(cells == MISSING, np.nan, cells - 1.0)
+                else:
+                    X[:, j] = values[:, j].astype(np.float64)
+        return X
 
     def __getstate__(self) -> dict[str, Any]:
         """Without what the kernel needs, which is made again where it is needed."""
