@@ -21,6 +21,7 @@ SMOOTH_BELOW, CURVE_BINS, STEP_BINS = 0.1, 32, 1023
 _FIRST = 1.0 / 16.0  # of the alpha at which the first rule enters
 _FACTOR = 3.0  # between values of alpha that are tried
 _MOST = 12  # values below or above the first one
+_FALLS = 0.999  # a loss that falls by less has come to its end
 # The alpha of curves that compares to one of steps; how much worse it may be at first, and how
 # much better curves must be in the end.
 _CURVES_PER_STEPS, _HOPELESS, _CLEARLY = 10.0, 1.2, 0.99
@@ -151,6 +152,8 @@ class Search:
                 losses[k] = self.loss(first * _FACTOR**k)
                 if self.tried[-1].n_rules == 0 and direction < 0:  # still only the intercept
                     losses[k] = min(losses.values())
+                elif losses[k] > _FALLS * losses[k - direction]:
+                    break
         best = min(losses, key=losses.__getitem__)
         shift = 0.0
         if best - 1 in losses and best + 1 in losses:

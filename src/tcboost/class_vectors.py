@@ -34,9 +34,7 @@ _PATHS, _NUMBERS = 11, 1 << 16
 # The curvature of a sweep, times s p (1 - p): 2 is above the true one where the step begins,
 # less is sooner there. It grows where the objective has risen.
 _CURVATURE, _SAFE_CURVATURE, _MOST_CURVATURE = 1.5, 2.0, 20.0
-# Of the penalty: what an edge must exceed to be worth a rule, until those in use are solved.
-_ABOVE = 1.01
-# Of the way from there to the longest edge: what it must reach to be admitted now.
+# Of the way from the penalty to the longest edge: what one must reach to be admitted now.
 _LEVEL = 0.25
 _FEWEST = 16  # rules admitted at once: so many, or as many as are in use
 _SWAPS = 10  # where no more rules are allowed, one of so many may be exchanged in a round
@@ -201,8 +199,7 @@ def solve(
             status = "optimal"
             break
         model = _without_zeros(state.model)
-        above = _ABOVE if own_gap > target else 1.0
-        new = problem.worthwhile(sizes, model.used, above * penalty.l1, _LEVEL)
+        new = problem.worthwhile(sizes, model.used, penalty.l1, _LEVEL)
         new = new[: max(_FEWEST, len(model.used))]
         room = max_rules - len(model.used)
         crowded = len(new) > room
