@@ -4,6 +4,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -112,14 +113,23 @@ class VectorProblem {
             tcboost::worthwhile(data_, numbers(used), lengths.data(), least, share));
     }
 
-    // Change p in place; b and the vectors before and after each sweep, b first.
+    // Change p in place; b and the vectors before and after each sweep, b first. What `ask` raises
+    // ends it, between two features.
     auto sweeps(Probabilities p, Reals b, Offsets used, Matrix v, const PenaltyNumbers& penalty,
-                double curvature, std::size_t n_sweeps) const {
+                double curvature, std::size_t n_sweeps, nb::handle ask) const {
         check(p, b, used, v);
+        using Clock = std::chrono::steady_clock;
+        auto asked = Clock::now();
+        const auto checkpoint = [&asked, ask] {
+            if (ask.is_none() || Clock::now() - asked < std::chrono::milliseconds(50)) return;
+            nb::gil_scoped_acquire acquire;
+            ask();
+            asked = Clock::now();
+        };
         const std::size_t C = data_.n_classes, stride = data_.stride, T = used.size();
         return filled<double>({n_sweeps + 1, T + 1, C}, [&](double* out) {
             std::vector<double> level = padded(b.data(), 1), vectors = padded(v.data(), T);
-            tcboost::Sweeper sweeper(data_, numbers(used), n_threads_);
+            tcboost::Sweeper sweeper(data_, numbers(used), n_threads_, checkpoint);
             for (std::size_t k = 0; k <= n_sweeps; ++k) {
                 if (k)
                     sweeper.sweep(penalty_of(penalty), curvature, p.data(), level.data(),
@@ -208,7 +218,8 @@ void bind_class_vectors(nb::module_& m) {
         .def("worthwhile", &VectorProblem::worthwhile, "lengths"_a.noconvert(),
              "used"_a.noconvert(), "least"_a, "share"_a)
         .def("sweeps", &VectorProblem::sweeps, "p"_a.noconvert(), "b"_a.noconvert(),
-             "used"_a.noconvert(), "v"_a.noconvert(), "penalty"_a, "curvature"_a, "n_sweeps"_a)
+             "used"_a.noconvert(), "v"_a.noconvert(), "penalty"_a, "curvature"_a, "n_sweeps"_a,
+             "checkpoint"_a = nb::none())
         .def("probabilities", &VectorProblem::probabilities, "p"_a.noconvert(),
              "b"_a.noconvert(), "used"_a.noconvert(), "v"_a.noconvert())
         .def("measures", &VectorProblem::measures, "p"_a.noconvert(), "b"_a.noconvert(),

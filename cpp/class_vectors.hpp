@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <utility>
 #include <vector>
 
@@ -26,8 +27,9 @@ namespace tcboost {
 class Sweeper {
   public:
     // `used` are the rules in use, ascending.
-    Sweeper(const LabelledCells& data, const std::vector<std::int64_t>& used, int n_threads)
-        : data_(data), n_threads_(n_threads) {
+    Sweeper(const LabelledCells& data, const std::vector<std::int64_t>& used, int n_threads,
+            std::function<void()> checkpoint = {})
+        : data_(data), n_threads_(n_threads), checkpoint_(std::move(checkpoint)) {
         std::vector<std::size_t> part_of_group(data.groups.size(), used.size());
         bool dense = false;
         for (std::size_t t = 0; t < used.size();) {
@@ -66,6 +68,7 @@ class Sweeper {
         const std::size_t stride = data_.stride;
         Factors last;
         for (Part& part : parts_) {
+            if (checkpoint_) checkpoint_();
             if (part.labels.empty()) part.labels = label_sums(part);
             const Segments& segments = part.segments;
             const std::size_t size = segments.n * stride;
@@ -195,6 +198,7 @@ class Sweeper {
 
     const LabelledCells& data_;
     int n_threads_;
+    std::function<void()> checkpoint_;  // throws where the work is to end
     std::vector<Part> parts_;
 };
 

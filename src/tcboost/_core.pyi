@@ -248,6 +248,7 @@ class VectorProblem:
         penalty: tuple[float, float, float],
         curvature: float,
         n_sweeps: int,
+        checkpoint: Callable[[], None] | None = None,
     ) -> NDArray[np.float64]:
         """Change p in place; b and the vectors before and after each sweep, b first."""
 

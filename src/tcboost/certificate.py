@@ -115,7 +115,8 @@ class SolvedCertificate:
     ----------
     status : str
         How the fit ended: "optimal" (the gap is at most what `tol` asks for), "max_rules" (used
-        up), "max_iter" (of rounds), "stalled" (no progress) or "stopped early" (by a callback).
+        up), "max_iter" (of rounds), "stalled" (no progress), "time" (`max_seconds` was over) or
+        "stopped early" (by a callback).
     train_log_loss : float
         `sklearn.metrics.log_loss` of the rows and weights that were fitted.
     cv_log_loss : float
@@ -156,6 +157,8 @@ class SolvedCertificate:
             f"At this alpha and l1_ratio no other model of rules ({self.models}) can lower the "
             f"training objective of {self.objective:.3g} by more than {self.gap:.2g}{little}."
         )
+        if self.status == "time":
+            lines.append("Stopped by max_seconds: another run may end elsewhere.")
         if self.features_not_needed:
             lines.append(
                 f"Provably not needed: {', '.join(map(str, self.features_not_needed))}."

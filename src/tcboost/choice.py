@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from .class_vectors import Model, Penalty, Solution, solve
 from .features import CellTable
 from .folds import Mask
+from .progress import OutOfTimeError, Progress
 from .rows.in_threads import in_threads
 from .training import TrainingRows
 
@@ -27,6 +28,7 @@ _FALLS = 0.999  # a loss that falls by less has come to its end
 _CURVES_PER_STEPS, _HOPELESS, _CLEARLY = 10.0, 1.2, 0.99
 # Models that are compared are solved to a gap of this share of their objective, and the last
 # one to ten times `tol`, or to `tol` where it is less.
+_OF_THE_TIME = 0.5  # where it is limited, for all that is compared
 _COMPARED, _LAST = 0.03, 10.0
 
 
@@ -66,12 +68,18 @@ class Part:
         self.held = table.problem(y, held, C, n_threads, there, by_row=True)
 
     def validate(
-        self, alpha: float, l1_ratio: float, max_rules: int, smooth: float
+        self,
+        alpha: float,
+        l1_ratio: float,
+        max_rules: int,
+        smooth: float,
+        watch: Callable[[Solution], bool] | None,
     ) -> tuple[float, float, int]:
         """Loss and error of the rows held out, and the number of rules."""
         penalty = Penalty.of_alpha(alpha, l1_ratio, self.total)
         start = self.models.get(l1_ratio, Model.empty(self.n_classes))
-        found = solve(self.problem, self.n, start, penalty, max_rules, share=_COMPARED)
+        goal = {"share": _COMPARED}
+        found = solve(self.problem, self.n, start, penalty, max_rules, **goal, watch=watch)
         self.models[l1_ratio] = b, used, _ = found.model
         p = np.empty((len(self.y), self.held.stride))
         self.held.probabilities(p, *found.model)
@@ -94,7 +102,7 @@ class Search:
     rows: TrainingRows
     splits: list[tuple[Mask, Mask]]
     max_rules: int
-    verbose: int = 0
+    progress: Progress
 
     def __post_init__(self) -> None:
         self._smooth = 1.0 / (1.0 + float(self.rows.units.sum()))
@@ -120,8 +128,17 @@ class Search:
     def loss(self, alpha: float) -> float:
         """Of the rows held out, at this alpha."""
 
+        setting = f"alpha {alpha:.4g}, l1_ratio {self._l1_ratio:g}"
+
+        def watch(found: Solution) -> bool:
+            if self.progress.is_over(_OF_THE_TIME):
+                raise OutOfTimeError
+            self.progress.now(setting, found)
+            return False
+
         def one(part: Part) -> tuple[float, float, int]:
-            return part.validate(alpha, self._l1_ratio, self.max_rules, self._smooth)
+            about = alpha, self._l1_ratio, self.max_rules, self._smooth
+            return part.validate(*about, watch if self.progress.watched else None)
 
         found = np.array(in_threads(one, self._at_once, self._parts))
         weight = np.array([part.held_total for part in self._parts])
@@ -129,12 +146,10 @@ class Search:
         self.tried.append(
             Tried(alpha, self._l1_ratio, float(loss), float(error), float(n_rules))
         )
-        if self.verbose:
-            print(
-                f"alpha {alpha:.4g}, l1_ratio {self._l1_ratio:g}: log loss {loss:.4f}, error "
-                f"{error:.4f} of rows held out, {n_rules:.0f} rules",
-                flush=True,
-            )
+        self.progress.tell(
+            f"{setting}: log loss {loss:.4f}, error {error:.4f} of rows held out, "
+            f"{n_rules:.0f} rules, {self.progress.seconds:.0f} s"
+        )
         return float(loss)
 
     def best_alpha(self, first: float, worst: float = math.inf) -> float:
@@ -164,11 +179,9 @@ class Search:
 
     def results(self, chosen: Tried) -> dict[str, NDArray[Any]]:
         """A column each for alpha, l1_ratio, log loss, error and rules; which was chosen."""
-        columns = {
-            k: np.array(v)
-            for k, v in zip(Tried._fields, zip(*self.tried, strict=True), strict=True)
-        }
-        return columns | {"chosen": np.array([one == chosen for one in self.tried])}
+        values = np.array(self.tried, dtype=np.float64).reshape(-1, len(Tried._fields))
+        columns: dict[str, NDArray[Any]] = dict(zip(Tried._fields, values.T, strict=True))
+        return columns | {"chosen": np.array([one == chosen for one in self.tried], dtype=bool)}
 
 
 def choose(
@@ -179,8 +192,26 @@ def choose(
 ) -> Tried:
     """The setting of least loss on the rows held out: curves only if they are clearly better.
 
-    Of alpha and l1_ratio the one that is a number stays.
+    Of alpha and l1_ratio the one that is a number stays. Where time runs out it is the best one
+    that was solved, or where there is none the first.
     """
+    try:
+        return _best(search, alpha, l1_ratio, table)
+    except OutOfTimeError:
+        if search.tried:
+            return min(search.tried, key=lambda one: one.log_loss)
+        ratio = STEPS if isinstance(l1_ratio, str) else float(l1_ratio)
+        if isinstance(alpha, str):
+            alpha = _FIRST * first_alpha(search.rows, table(ratio), ratio)
+        return Tried(float(alpha), ratio, math.nan, math.nan, math.nan)
+
+
+def _best(
+    search: Search,
+    alpha: float | str,
+    l1_ratio: float | str,
+    table: Callable[[float], CellTable],
+) -> Tried:
     best, at = math.inf, (math.nan, math.nan)
     for ratio in (STEPS, CURVES) if isinstance(l1_ratio, str) else (float(l1_ratio),):
         search.begin(ratio, table)

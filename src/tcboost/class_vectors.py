@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._core import VectorProblem
+from .rows.in_threads import checkpoint
 
 Vector = NDArray[np.float64]
 Rules = NDArray[np.int64]
@@ -117,7 +118,7 @@ class State:
     def sweep(self, curvature: float, n_sweeps: int) -> Vector:
         """Correct all vectors; b and v before and after each sweep."""
         settings = self.penalty, curvature, n_sweeps
-        path = self.problem.sweeps(self.p, *self.model, *settings)
+        path = self.problem.sweeps(self.p, *self.model, *settings, checkpoint)
         self.model, self.fresh = Model(path[-1, 0], self.model.used, path[-1, 1:]), False
         self._measure()
         return path

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 import warnings
 from copy import copy
 from dataclasses import replace
@@ -37,6 +36,7 @@ from .margins import Pairwise
 from .model.additive import AdditiveModel, Axis, cell_weights, on_unit
 from .model.claim import Claim
 from .prediction import ScoringClassifier, Vector
+from .progress import Progress
 from .step_functions import Steps, additive_model, in_words, rule_by_places, rule_in_words
 from .training import TrainingRows, read_rows
 
@@ -87,13 +87,18 @@ class TCBoostClassifier(CallbackSupportMixin, ScoringClassifier):
     tol : float, default=1e-3
         Stop when the training objective is proved to be this close to the best, or to ten times
         this share of it where that is closer.
+    max_seconds : float or None, default=None
+        Limit of the time of a whole fit, the choice of alpha included: the best setting solved
+        in half of it, and what is left for the last model, which stops at the end of the round
+        that reaches the limit and is certified with the gap that it has. Such a fit depends on
+        the clock, so that two of them may differ.
     warm_start : bool, default=False
         Whether `fit` goes on from the last model: with more rules, or another alpha.
     n_jobs : int or None, default=None
         Threads, at most one a core; None means all cores, in workers of joblib what they were
         given, mostly one. The model does not depend on it.
     verbose : int, default=0
-        1 tells what is tried, and how far the fit is.
+        1 tells what is tried and how far the fit is, on a terminal in a live line.
 
     Attributes
     ----------
@@ -148,6 +153,7 @@ class TCBoostClassifier(CallbackSupportMixin, ScoringClassifier):
         "categorical_features": [StrOptions({"from_dtype"}), "array-like", None],
         "cv": ["cv_object"],
         "class_weight": [dict, StrOptions({"balanced"}), None],
+        "max_seconds": [Interval(Real, 0, None, closed="neither"), None],
         "tol": [Interval(Real, 0, np.inf, closed="neither")],
         "warm_start": ["boolean"],
         "n_jobs": [None, Integral],
@@ -173,6 +179,7 @@ class TCBoostClassifier(CallbackSupportMixin, ScoringClassifier):
         cv: Any = 5,
         class_weight: Any = None,
         tol: float = 1e-3,
+        max_seconds: float | None = None,
         warm_start: bool = False,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -185,6 +192,7 @@ class TCBoostClassifier(CallbackSupportMixin, ScoringClassifier):
         self.cv = cv
         self.class_weight = class_weight
         self.tol = tol
+        self.max_seconds = max_seconds
         self.warm_start = warm_start
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -215,6 +223,7 @@ class TCBoostClassifier(CallbackSupportMixin, ScoringClassifier):
         -------
         self
         """
+        progress = Progress(self.verbose, self.max_seconds)
         _raise_for_params(params, self, "fit")
         routed: dict[str, Any] = {}
         if _routing_enabled() and params:
@@ -228,7 +237,7 @@ class TCBoostClassifier(CallbackSupportMixin, ScoringClassifier):
         cv = self.cv.split(X, y, **routed) if hasattr(self.cv, "split") else self.cv
         data = {"X": X, "y": y, "metadata": {"sample_weight": sample_weight}}
         with one_blas_thread(), reported(self, **data) as report:
-            new._fit(rows, cv, kept, last, report)
+            new._fit(rows, cv, kept, last, report, progress)
             self.__dict__ = {k: v for k, v in vars(self).items() if k[-1] != "_"} | vars(new)
         return self
 
@@ -239,6 +248,7 @@ class TCBoostClassifier(CallbackSupportMixin, ScoringClassifier):
         kept: NDArray[np.bool_],
         last: TCBoostClassifier | None,
         report: Any,
+        progress: Progress,
     ) -> None:
         last_table: list[CellTable] = []  # of many rows one is enough
 
@@ -251,7 +261,7 @@ class TCBoostClassifier(CallbackSupportMixin, ScoringClassifier):
 
         search = None
         if isinstance(self.alpha, str) or isinstance(self.l1_ratio, str):
-            search = Search(rows, splits(rows, cv, kept), self.max_rules, self.verbose)
+            search = Search(rows, splits(rows, cv, kept), self.max_rules, progress)
             chosen = choose(search, self.alpha, self.l1_ratio, table)
         else:
             chosen = Tried(
@@ -267,21 +277,18 @@ class TCBoostClassifier(CallbackSupportMixin, ScoringClassifier):
             return stopped.__dict__
 
         def watch(found: Solution) -> bool:
-            if self.verbose and sys.stdout.isatty():
-                figures = found.history[-1]
-                print(
-                    f"\r{figures['n_rules']} rules, objective {figures['objective']:.4f}, gap "
-                    f"{figures['gap']:.2g}    ",
-                    end="",
-                    flush=True,
-                )
-            return bool(report(lambda: state(found)))
+            progress.now("final fit", found)
+            return bool(report(lambda: state(found))) or progress.is_over()
 
         found = fit_at(
             rows, cells, self.alpha_, self.l1_ratio_, self.max_rules, self.tol, start, watch
         )
-        if self.verbose and sys.stdout.isatty():
-            print()
+        if found.status == "stopped early" and progress.is_over():
+            found = replace(found, status="time")
+        progress.tell(
+            f"final fit: {len(found.model.used)} rules, log loss {found.loss:.4f}, gap "
+            f"{found.gap:.2g}, {found.status}, {progress.seconds:.0f} s"
+        )
         self._set_fitted(found, rows, cells, chosen, search)
 
     def _check_last(self, last: TCBoostClassifier) -> None:

@@ -2,12 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from contextvars import copy_context
+from collections.abc import Callable, Iterable, Sequence
+from contextvars import ContextVar, copy_context
 from threading import Lock, Thread
 from typing import Any, TypeVar
 
 R = TypeVar("R")
+
+# The errors so far of the work that the present one is a part of.
+_errors: ContextVar[Sequence[BaseException]] = ContextVar("errors", default=())
+
+
+class CancelledError(Exception):
+    """Other work that this was a part of has failed, or was interrupted."""
+
+
+def checkpoint() -> None:
+    """Long work comes by here now and then, kernels too: end it where its result is not needed.
+
+    An interrupt of the main thread is met here as well, since Python sees it between two steps.
+    """
+    if _errors.get():
+        raise CancelledError
 
 
 def in_threads(work: Callable[..., R], n_threads: int, *things: Iterable[Any]) -> list[R]:
@@ -25,6 +41,7 @@ def in_threads(work: Callable[..., R], n_threads: int, *things: Iterable[Any]) -
     errors: list[BaseException] = []
 
     def take_turns() -> None:
+        outer = _errors.set(errors)
         try:
             while not errors:
                 with lock:
@@ -34,6 +51,8 @@ def in_threads(work: Callable[..., R], n_threads: int, *things: Iterable[Any]) -
                 found[i] = work(*todo[i])
         except BaseException as error:
             errors.append(error)
+        finally:
+            _errors.reset(outer)
 
     others: list[Thread] = []
 
