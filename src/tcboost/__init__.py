@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from .path import plot_theta_path, theta_path
     from .relatives import AdaBoostSAMME, MultiBoostSAMME
     from .thinning import thin
+    from .verify import Verification, verify
 
     __version__: str
 
@@ -23,12 +24,14 @@ __all__ = [
     "MultiBoostMO",
     "MultiBoostSAMME",
     "TCBoostClassifier",
+    "Verification",
     "load",
     "plot_theta_path",
     "save",
     "solve_master",
     "theta_path",
     "thin",
+    "verify",
 ]
 
 # Where the other names are. They are loaded when one is first asked for: the import of tcboost
@@ -44,6 +47,7 @@ _LATER = {
     ".path": ("plot_theta_path", "theta_path"),
     ".relatives": ("AdaBoostSAMME", "MultiBoostSAMME"),
     ".thinning": ("thin",),
+    ".verify": ("Verification", "verify"),
 }
 
 if not TYPE_CHECKING:

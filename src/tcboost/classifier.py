@@ -361,7 +361,7 @@ class TCBoostClassifier(CallbackSupportMixin, ScoringClassifier):
 
         form = additive_model(Steps.of_rules(self.rules_), v, b, weigh, **self._about_form())
         self.coef_, self.intercept_ = on_unit(v, form.unit), on_unit(b, form.unit)
-        right = missing_right(form.terms, self.rules_, self.coef_)
+        right = missing_right(form.terms, Steps.of_rules(self.rules_), self.coef_)
         self._model = self.coef_, replace(form, claim=replace(claim, missing_right=right))
 
     @property
@@ -388,6 +388,16 @@ class TCBoostClassifier(CallbackSupportMixin, ScoringClassifier):
         router = MetadataRouter(owner=self).add_self_request(self)
         mapping = MethodMapping().add(caller="fit", callee="split")
         return router.add(splitter=splitter, method_mapping=mapping) if splitter else router
+
+    def _weights_of_fit(self, X: Any, y: Any, sample_weight: Any) -> tuple[Vector, int, int]:
+        """What the rows weigh in a fit, but for the factors of classes; how many they are.
+
+        None is held out.
+        """
+        rows, kept = read_rows(copy(self), X, y, sample_weight)
+        found = np.zeros(len(kept))
+        found[kept] = rows.weight
+        return found, len(rows.labels), 0
 
     def _about_form(self) -> dict[str, Any]:
         return {**super()._about_form(), "size": self.theta_}
