@@ -323,7 +323,9 @@ class TCBoostClassifier(CallbackSupportMixin, ScoringClassifier):
         self.history_ = {k: np.array([one[k] for one in found.history]) for k in keys}
         self.cv_results_ = search.results(chosen) if search else {}
         names = getattr(self, "feature_names_in_", None)
-        unused = cells.largest(found.lengths) + math.sqrt(found.gap) < found.penalty.l1
+        # A gap that is as large as the objective may have been larger.
+        near = math.sqrt(found.gap) if found.gap < found.objective else 1e300
+        unused = cells.largest(found.lengths) + near < found.penalty.l1
         lower_bound = max(0.0, found.objective - found.gap)
         self.certificate_ = SolvedCertificate(
             status=found.status,

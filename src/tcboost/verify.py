@@ -521,14 +521,15 @@ def _bounds(
         task.made_feasible(u, bits)
     entropy, slip = task.entropy(u, bits)
     unit = 1.0 / int(u.sum()) if task.claim.loss == "exponential" else 2.0**-bits
+    claimed, every = _edges(task, task.adjoint(u), unit)
     found = []
-    both = _edges(task, task.adjoint(u), unit)
-    for edges in both:
+    for edges in (claimed, every):
         bound = entropy - _gain(task.claim, edges, min(loss, math.log(task.n_classes)))
-        bound -= slip + 1e-14 * (1.0 + abs(loss) + abs(bound))
-        found.append(bound if task.claim.loss == "exponential" else max(bound, 0.0))
-    unused = _unused(task, both[0], max(0.0, loss - found[0]))
-    return (found[0], found[1]), set(np.flatnonzero(unused).tolist())
+        found.append(bound - slip - 1e-14 * (1.0 + abs(loss) + abs(bound)))
+    unused = _unused(task, claimed, max(0.0, loss - found[0]))
+    infimum = -math.inf if task.claim.loss == "exponential" else 0.0
+    bounds = max(found[0], infimum), max(found[1], infimum)
+    return bounds, set(np.flatnonzero(unused).tolist())
 
 
 def _gain(claim: Claim, edges: Edges, most: float) -> float:
@@ -577,7 +578,7 @@ def _edges(task: Task, V: Integers, unit: float) -> tuple[Edges, Edges]:
     excess, added = [0.0, 0.0], 0.0
     for j in range(n_features):
         x = _column(task.X, j)
-        order = np.argsort(x, kind="stable")
+        order = np.argsort(x)  # equal values in any order
         x = x[order]
         np.take(V, order, axis=0, out=S[1:])
         np.cumsum(S[1:], axis=0, out=S[1:])
