@@ -5,13 +5,14 @@ from typing import TYPE_CHECKING
 from .classifier import TCBoostClassifier
 from .correctors import solve_master
 from .model import load, save
+from .verify import verify  # now, since an import of the module would take the name later
 
 if TYPE_CHECKING:
     from .named import AdaBoostECC, AdaBoostMO, MultiBoostECC, MultiBoostHinge, MultiBoostMO
     from .path import plot_theta_path, theta_path
     from .relatives import AdaBoostSAMME, MultiBoostSAMME
     from .thinning import thin
-    from .verify import Verification, verify
+    from .verification import Verification
 
     __version__: str
 
@@ -47,7 +48,7 @@ _LATER = {
     ".path": ("plot_theta_path", "theta_path"),
     ".relatives": ("AdaBoostSAMME", "MultiBoostSAMME"),
     ".thinning": ("thin",),
-    ".verify": ("Verification", "verify"),
+    ".verification": ("Verification",),
 }
 
 if not TYPE_CHECKING:
