@@ -430,7 +430,7 @@ def spared(task: Task, largest: Vector, longest: Vector, gap: float) -> NDArray[
     if claim.penalty is not None:
         return np.asarray(largest[:, 0] + math.sqrt(gap) < claim.penalty)
     if claim.loss == "hinge":
-        return np.isneginf(largest).all(axis=1)
+        return np.asarray(np.isneginf(largest).all(axis=1))
     spread = 1.0
     if claim.margin == "pairwise":  # the sum of |V| for weights of one
         code = np.eye(2, dtype=np.int64) if code is None else code

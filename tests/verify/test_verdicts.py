@@ -234,15 +234,14 @@ def test_another_table_row_or_label_has_another_loss(kind):
     other[0] = 2
     refused(model, X, other, "the loss is")
     rows = X.copy()
-    # The largest jump of the model is crossed by a row.
+    # The largest jump of the model is crossed by rows.
     jumps = [
         (np.abs(np.diff(t.table[1:], axis=0)).sum(axis=1).max(initial=0), t)
         for t in model.terms
     ]
     t = max(jumps, key=lambda pair: pair[0])[1]
     j, cut = t.inputs[0], t.axes[0].cuts
-    i = int(np.flatnonzero(rows[:, j] <= cut[0])[0])
-    rows[i, j] = cut[-1] + 100.0
+    rows[rows[:, j] <= cut[0], j] = cut[-1] + 100.0
     refused(model, rows, y, "the loss is")
     refused(model, X[1:], y[1:], "rows of positive weight")
     refused(model, X, y, "the loss is", sample_weight=1.0 + (np.arange(len(y)) == 0))
