@@ -1,11 +1,12 @@
 """What goes into `verify` and comes out of it: claims and rows that make sense, and a verdict.
 
-The numbers are recomputed in `verify`. Here nothing is calculated.
+The numbers that it judges are recomputed in `verify`.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .model.additive import AdditiveModel, Levels
+from .model.additive import AdditiveModel, Levels, Ordered
 from .model.claim import Claim
 
 Vector = NDArray[np.float64]
@@ -88,25 +89,27 @@ def claim_of(form: AdditiveModel) -> Claim:
         return () if x is None else np.shape(x)
 
     at_penalty, right = claim.penalty is not None, claim.missing_right
-    budgets = (claim.penalty, claim.intercept_ridge) if at_penalty else (claim.theta,)
+    prices = (claim.penalty, claim.intercept_ridge) if at_penalty else ()
+    theta = 0.0 if claim.theta is None else claim.theta
     coded = form.decode is not None and claim.loss not in ("hinge", "cross-entropy")
     good = {
         "loss": claim.loss in _LOSSES,
         "columns": claim.columns in _COLUMNS,
         "margin": claim.margin == "pairwise" or (claim.margin == "codeword" and coded),
-        "budget": all(x is not None and 0 < x < math.inf for x in budgets)
+        "budget": all(x is not None and 0 < x < math.inf for x in prices)
         and 0 <= claim.ridge < math.inf
+        and 0 <= theta < math.inf
         and at_penalty == (claim.theta is None),
         "loss and columns at a penalty": not at_penalty
         or (claim.loss, claim.columns) == ("cross-entropy", "vectors"),
         "codes": claim.columns != "listed codes" or shape(claim.codes)[:1] == (K,),
-        "class_weight": shape(claim.class_weight) in ((), (len(form.classes),)),
-        "cuts": claim.cuts == "all" or len(claim.cuts) == form.n_features,
-        "terms": all(
-            shape(t.table) == (*(axis.n_cells for axis in t.axes), K)
-            and np.isfinite(t.table).all()
-            for t in form.terms
+        "class_weight": claim.class_weight is None
+        or (
+            shape(claim.class_weight) == (len(form.classes),)
+            and all(0 < x < math.inf for x in claim.class_weight)
         ),
+        "cuts": claim.cuts == "all" or len(claim.cuts) == form.n_features,
+        "terms": tables_fit(form, form),
         "missing_right": right is None
         or (
             len(right) == len(form.terms)
@@ -123,6 +126,18 @@ def claim_of(form: AdditiveModel) -> Claim:
         if cuts is not None and not (np.diff(cuts) > 0).all():
             raise ValueError(f"the claimed cuts of feature {j} do not ascend")
     return claim
+
+
+def tables_fit(model: AdditiveModel, form: AdditiveModel) -> bool:
+    """Whether a model is one of the same features and outputs, and of finite numbers."""
+    if model.n_outputs != form.n_outputs or not np.isfinite(model.intercept).all():
+        return False
+    return all(
+        np.shape(t.table) == (*(axis.n_cells for axis in t.axes), form.n_outputs)
+        and np.isfinite(t.table).all()
+        and all(0 <= j < form.n_features for j in t.inputs)
+        for t in model.terms
+    )
 
 
 def rows_of(
@@ -207,3 +222,58 @@ def in_words(claim: Claim, n_rows: int, figures: tuple[float, ...], log_loss: fl
         f"Coefficients sum to {budget:.6g}{listed}; the log loss of the unscaled probabilities "
         f"is {log_loss:.6g}."
     )
+
+
+def enough(claim: Claim, gap: float, unused: set[int]) -> bool:
+    """Whether no other bound is needed."""
+    if claim.primal is None or claim.dual is None:
+        return False
+    return gap <= claim.primal - claim.dual and unused >= {*claim.unused_features}
+
+
+def unproved(
+    claim: Claim, loss: float, gap: float, budget: float, unused: set[int]
+) -> Iterator[str]:
+    """Statements that do not follow from the numbers found, with both numbers."""
+    if claim.theta is not None and (claim.ridge or claim.intercept_ridge):
+        ridge = claim.ridge or claim.intercept_ridge
+        yield f"no bound is known for a ridge of {ridge:.17g} within a budget, but for one of 0"
+    if not math.isfinite(gap):
+        yield f"the bound is not finite: the gap found is {gap}"
+    primal = loss if claim.primal is None else claim.primal
+    if not abs(loss - primal) <= 1e-12 * (1.0 + abs(loss)):
+        yield f"the loss is {loss:.17g}, not {primal:.17g}"
+    if claim.dual is not None and not gap <= primal - claim.dual + min(
+        1e-9 * (1.0 + abs(loss)), 1e-8
+    ):
+        yield f"the gap found is {gap:.17g}, the claimed one is {primal - claim.dual:.17g}"
+    numbers = claim.primal is not None or claim.dual is not None
+    if claim.theta is not None and numbers and not budget <= claim.theta * (1.0 + 1e-9):
+        yield f"the coefficients sum to {budget:.17g}, more than theta, {claim.theta:.17g}"
+    if not unused >= {*claim.unused_features}:
+        yield (
+            f"features claimed to be unused are {[*claim.unused_features]}, but only "
+            f"{sorted(unused)} are found to be"
+        )
+
+
+def outside(form: AdditiveModel) -> Iterator[str]:
+    """What of the model is not of the class that it claims to be of, or not exact."""
+    claim, unit = form.claim, 2.0**form.unit
+    assert claim is not None
+    decode = np.eye(form.n_outputs) if form.decode is None else form.decode.T.astype(np.float64)
+    tables = [form.intercept[None], *(t.table.reshape(-1, form.n_outputs) for t in form.terms)]
+    sizes = (max(np.abs(T).max(), np.abs(T @ decode).max()) for T in tables)
+    if sum(sizes) >= 2.0**53 * unit or any(np.fmod(T, unit).any() for T in tables):
+        yield f"tables are no multiples of 2^{form.unit} that add up exactly"
+    for term in form.terms:
+        j, levels = term.inputs[0], isinstance(term.axes[0], Levels)
+        if len(term.inputs) > 1:
+            yield f"no bound is known for models of couples of features, such as {term.inputs}"
+        elif levels != (j in claim.categorical):
+            yield f"feature {j} is one of levels in the model or in the claim, but not in both"
+        elif isinstance(term.axes[0], Ordered) and not isinstance(claim.cuts, str):
+            listed = claim.cuts[j]
+            strange = np.setdiff1d(term.axes[0].cuts, [] if listed is None else listed)
+            if len(strange):
+                yield f"feature {j} is cut at {strange[0]}, which is not among the claimed cuts"

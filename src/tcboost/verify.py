@@ -24,10 +24,14 @@ from .verification import (
     Verification,
     cells,
     claim_of,
+    enough,
     form_of,
     in_words,
+    outside,
     places,
     rows_of,
+    tables_fit,
+    unproved,
     values,
 )
 
@@ -152,10 +156,9 @@ class Task(NamedTuple):
             if kind == "cross-entropy":  # a row's own class has what is left
                 has = whole(self.w[part], bits)[:, None]
                 n, s = np.hstack([n, has - n.sum(axis=1, keepdims=True)]), a.of(has) / unit
-            q = a.of(n) / unit
-            terms = q
+            terms = q = a.of(n) / unit
             if kind == "squared_hinge":
-                terms = q - q * q / (a.of(2.0) * s)
+                terms = q - q * q / (a.of(2.0) * np.where(q > 0, s, a.of(1.0)))
             elif kind != "hinge":
                 terms = -q * logarithm(a, q, s)
             if kind == "logistic":
@@ -221,7 +224,8 @@ def verify(
             "not know which: give the estimator"
         )
     numbers = FLOAT if arithmetic == "float" else DECIMAL
-    with decimal.localcontext(decimal.Context(prec=30)):
+    strange = tuple(outside(form))
+    with decimal.localcontext(decimal.Context(prec=30)), np.errstate(all="ignore"):
         task = task_of(form, X, y, weight, numbers)
         F = outputs(form, task.X)
         loss, *at_model = task.weights(F)
@@ -229,14 +233,17 @@ def verify(
         log_loss = float(task._replace(claim=entropy).loss(F))
         rules, b = decomposed(form, task.X)
         loss, budget = loss + cost(claim, rules, b), spent(claim, rules, b)
+        # What the penalties of an optimal model can be at the most: no model costs log C.
+        most = math.log(task.n_classes)
+        most = most if strange else min(loss, most)
         bounds, unused = [-math.inf, -math.inf], set[int]()
         for u, bits in dual_weights(task, form, at_model):
-            found, names = lower_bounds(task, u, bits, loss)
+            found, names = lower_bounds(task, u, bits, loss, most)
             bounds, unused = list(map(max, bounds, found)), unused | names
             if enough(claim, loss - bounds[0], unused):
                 break
     gaps = loss - bounds[0], loss - bounds[1]
-    problems = *outside(form), *unproved(claim, loss, gaps[0], budget, unused)
+    problems = *strange, *unproved(claim, loss, gaps[0], budget, unused)
     for what, count, claimed in (
         ("rows of positive weight", n_rows, claim.n_rows),
         ("different rows held out", n_held_out, claim.n_held_out),
@@ -296,7 +303,8 @@ def whole(x: Vector, bits: int) -> Integers:
 
 def logarithm(a: Numbers, q: Any, s: Any) -> Any:
     """Of q / s, or 0 where q is."""
-    return a.log(np.where(q > 0, q / s, a.of(1.0)))
+    one = a.of(1.0)
+    return a.log(np.where(q > 0, q, one) / np.where(q > 0, s, one))
 
 
 def decomposed(form: AdditiveModel, X: NDArray[Any]) -> tuple[Vector, Vector]:
@@ -368,7 +376,9 @@ def dual_weights(task: Task, form: AdditiveModel, at_model: Any) -> Iterator[Any
         yield given_weights(task, witness), _BITS
         return
     yield at_model
-    sources = [witness, form] if isinstance(witness, AdditiveModel) else [form]
+    sources = [form]
+    if isinstance(witness, AdditiveModel) and tables_fit(witness, form):
+        sources.insert(0, witness)
     for source in sources:
         F = outputs(source, task.X)
         for tenths in range(10, 0, -1) if task.claim.penalty is None else (10,):
@@ -380,7 +390,7 @@ def given_weights(task: Task, witness: Any) -> Integers:
     """Of the hinge; none if there is no witness that makes sense."""
     u, width = np.zeros((len(task.y), task.n_classes), dtype=np.int64), task.n_classes - 1
     if isinstance(witness, RowWeights):
-        row, k = np.divmod(witness.place, width)
+        row, k = np.divmod(np.asarray(witness.place, np.int64), width)
         if ((row >= 0) & (row < len(u)) & (witness.weight >= 0)).all() and total(
             witness.weight
         ) <= 2.0:
@@ -390,7 +400,7 @@ def given_weights(task: Task, witness: Any) -> Integers:
 
 
 def lower_bounds(
-    task: Task, u: Integers, bits: int, loss: float
+    task: Task, u: Integers, bits: int, loss: float, most: float
 ) -> tuple[tuple[float, float], set[int]]:
     """Of the loss of any model, with the claimed cuts and with all, and what is unused."""
     claim = task.claim
@@ -405,9 +415,8 @@ def lower_bounds(
         if claim.penalty is None:
             gain = float((claim.theta or 0.0) * longest.sum())
         else:
-            # The lengths of an optimal model cost no more than it or no model does.
             over = max(0.0, float(of_features.max()) - claim.penalty)
-            gain = min(loss, math.log(task.n_classes)) / claim.penalty * over if over else 0.0
+            gain = most / claim.penalty * over if over else 0.0
             if claim.ridge > 0.0:
                 gain = min(gain, squares / (2.0 * claim.ridge))
             gain += float(constant @ constant) / (2.0 * claim.intercept_ridge)
@@ -501,57 +510,3 @@ def measured(claim: Claim, A: Vector) -> Vector:
     if claim.columns == "listed codes":
         return np.abs(A @ np.asarray(claim.codes, np.float64)).max(axis=1, keepdims=True)
     return np.abs(A) if claim.columns == "bits" else np.abs(A).sum(axis=1, keepdims=True)
-
-
-# ---------------------------------------------------------------- the verdict
-
-
-def enough(claim: Claim, gap: float, unused: set[int]) -> bool:
-    """Whether no other bound is needed."""
-    if claim.primal is None or claim.dual is None:
-        return False
-    return gap <= claim.primal - claim.dual and unused >= {*claim.unused_features}
-
-
-def unproved(
-    claim: Claim, loss: float, gap: float, budget: float, unused: set[int]
-) -> Iterator[str]:
-    """Statements that do not follow from the numbers found, with both numbers."""
-    if claim.theta is not None and (claim.ridge or claim.intercept_ridge):
-        ridge = claim.ridge or claim.intercept_ridge
-        yield f"no bound is known for a ridge of {ridge:.17g} within a budget, but for one of 0"
-    if not math.isfinite(gap):
-        yield f"the bound is not finite: the gap found is {gap}"
-    if claim.primal is not None and claim.dual is not None:
-        claimed = claim.primal - claim.dual
-        if not abs(loss - claim.primal) <= 1e-12 * (1.0 + abs(loss)):
-            yield f"the loss is {loss:.17g}, not {claim.primal:.17g}"
-        if not gap <= claimed + min(1e-9 * (1.0 + abs(loss)), 1e-8):
-            yield f"the gap found is {gap:.17g}, the claimed one is {claimed:.17g}"
-    if claim.theta is not None and not budget <= claim.theta * (1.0 + 1e-9):
-        yield f"the coefficients sum to {budget:.17g}, more than theta, {claim.theta:.17g}"
-    if not unused >= {*claim.unused_features}:
-        yield (
-            f"features claimed to be unused are {[*claim.unused_features]}, but only "
-            f"{sorted(unused)} are found to be"
-        )
-
-
-def outside(form: AdditiveModel) -> Iterator[str]:
-    """What of the model is not of the class that it claims to be of, or not exact."""
-    claim, unit = form.claim, 2.0**form.unit
-    assert claim is not None
-    tables = [form.intercept[None], *(t.table.reshape(-1, form.n_outputs) for t in form.terms)]
-    sizes = (max(np.abs(T).max(), np.abs(scores_of(T, form.decode)).max()) for T in tables)
-    if sum(sizes) >= 2.0**53 * unit or any(np.fmod(T, unit).any() for T in tables):
-        yield f"tables are no multiples of 2^{form.unit} that add up exactly"
-    for term in form.terms:
-        j, levels = term.inputs[0], isinstance(term.axes[0], Levels)
-        if len(term.inputs) > 1:
-            yield f"no bound is known for models of couples of features, such as {term.inputs}"
-        elif levels != (j in claim.categorical):
-            yield f"feature {j} is one of levels in the model or in the claim, but not in both"
-        elif not levels and claim.cuts != "all":
-            strange = np.setdiff1d(term.axes[0].cuts, claim.cuts[j])  # type: ignore
-            if len(strange):
-                yield f"feature {j} is cut at {strange[0]}, which is not among the claimed cuts"

@@ -100,6 +100,7 @@ def test_models_without_a_claim(model):
         ("columns", "bits"),
         ("cuts", (None,)),
         ("class_weight", np.ones(2)),
+        ("class_weight", np.array([1.0, -1.0, 1.0])),
         ("missing_right", (np.zeros((1, 1)),)),
     ],
 )

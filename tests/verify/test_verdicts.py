@@ -199,6 +199,22 @@ def test_the_verdict_is_a_sentence():
     assert worse.problems[0] in str(worse)
 
 
+@pytest.mark.parametrize("kind", PAPER)
+def test_constant_models_are_verified(kind):
+    X, y = np.ones((8, 2)), np.arange(8) % 2
+    check(PAPER[kind], X, y)
+    check(PAPER[kind], X, np.minimum(np.arange(8), 2))
+
+
+def test_rounded_models_may_be_beyond_the_budget():
+    X, y = data("wine")
+    model = MultiBoostECC(theta=3.0, **DRAWN).fit(X, y)
+    short = verify(model.additive_.rounded(1), X, y)
+    assert short
+    assert short.loss - short.bound == short.gap
+    assert f"{short.budget:.6g}" in str(short)
+
+
 # ---------------------------------------------------------------- what is no longer true
 
 
@@ -254,6 +270,8 @@ def test_numbers_better_than_the_truth(kind):
     found = verify(claiming(model, primal=None, dual=None), X, y)  # the best bound there is
     refused(claiming(model, primal=claim.primal - 1e-6), X, y, "the loss is")
     refused(claiming(model, dual=found.bound + 1e-6 * (1 + abs(claim.primal))), X, y, "the gap")
+    refused(claiming(model, primal=claim.primal - 1e-6, dual=None), X, y, "the loss is")
+    refused(claiming(model, primal=None, dual=claim.primal), X, y, "the gap")
     for wrong in (np.nan, np.inf):
         assert not verify(claiming(model, primal=wrong), X, y)
     every = tuple(range(X.shape[1]))
@@ -311,6 +329,11 @@ def test_a_wrong_witness_only_enlarges_the_gap(kind):
                 intercept=model.intercept + 8.0 * (np.arange(len(model.intercept)) == 0),
             )
         ]
+        term = model.terms[0]
+        others.append(replace(model, terms=(replace(term, inputs=(99,)),)))
+        others.append(replace(model, terms=(replace(term, table=term.table[:-1]),)))
+        others.append(replace(model, intercept=np.full_like(model.intercept, np.nan)))
+        others.append(replace(model, intercept=np.zeros(len(model.intercept) + 1)))
     for witness in others:
         found = verify(claiming(model, witness=witness), X, y)
         assert found.loss == truth.loss
