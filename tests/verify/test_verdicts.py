@@ -86,7 +86,7 @@ def data(name):
     if name == "made":
         X, y = make_classification(300, 6, n_informative=4, n_classes=4, random_state=1)
         return rounded(X), y
-    if name in ("glass", "vowel"):
+    if name in ("glass", "svmguide4"):
         return datasets.load(name, None)
     X, y = {"iris": load_iris, "wine": load_wine}[name.split()[0]](return_X_y=True)
     return (missing(X, 0.2), y) if "missing" in name else (X, y)
@@ -157,7 +157,7 @@ def test_every_fit_is_verified(kind, early, name, weighted):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["glass", "vowel"])
+@pytest.mark.parametrize("name", ["glass", "svmguide4"])
 @pytest.mark.parametrize("kind", [*DEFAULTS, *PAPER])
 def test_fits_on_sets_of_the_paper_are_verified(kind, name, data_dir):
     X, y = datasets.load(name, data_dir)
