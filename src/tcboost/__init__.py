@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from .path import plot_theta_path, theta_path
     from .relatives import AdaBoostSAMME, MultiBoostSAMME
     from .thinning import thin
-    from .verification import Verification
 
     __version__: str
 
@@ -25,7 +24,6 @@ __all__ = [
     "MultiBoostMO",
     "MultiBoostSAMME",
     "TCBoostClassifier",
-    "Verification",
     "load",
     "plot_theta_path",
     "save",
@@ -48,7 +46,6 @@ _LATER = {
     ".path": ("plot_theta_path", "theta_path"),
     ".relatives": ("AdaBoostSAMME", "MultiBoostSAMME"),
     ".thinning": ("thin",),
-    ".verification": ("Verification",),
 }
 
 if not TYPE_CHECKING:
