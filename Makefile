@@ -93,6 +93,7 @@ lint: $(VENV)/test.stamp
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports
 
 # Writes benchmarks/RESULTS.md, where the data are at hand (TCBOOST_DATA, TCBOOST_MASTERS). Some of
 # it: make bench BENCH='--only startup memory'; smaller: BENCH=--quick.

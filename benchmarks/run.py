@@ -30,6 +30,7 @@ NAMES = (
     "growth",
     "threads",
     "memory",
+    "verify",
     "startup",
     "theta_cv",
     "theta_path",

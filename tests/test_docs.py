@@ -18,7 +18,10 @@ ROOT = Path(__file__).parent.parent
 PAPER_MAP = (ROOT / "docs" / "paper_map.md").read_text()
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/guide.md", "docs/thinning.md"])
+PAGES = ["README.md", "docs/guide.md", "docs/thinning.md", "docs/verify.md"]
+
+
+@pytest.mark.parametrize("page", PAGES)
 def test_the_page_prints_what_it_says(page, tmp_path, monkeypatch):
     text = (ROOT / page).read_text()
     code, output = re.search(r"```python\n(.*?)```\s+```\n(.*?)```", text, re.DOTALL).groups()
@@ -40,6 +43,7 @@ WITH_EXAMPLES = sorted(
 def test_there_are_pages_with_examples():
     names = {page.name for page in WITH_EXAMPLES}
     assert names >= {"guide.md", "default.md", "add_a_loss.md", "mo.md", "samme.md"}
+    assert "verify.md" in names
 
 
 @pytest.mark.parametrize("page", WITH_EXAMPLES, ids=lambda page: page.stem)

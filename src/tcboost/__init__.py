@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from .classifier import TCBoostClassifier
 from .correctors import solve_master
 from .model import load, save
+from .verify import verify  # now, since an import of the module would take the name later
 
 if TYPE_CHECKING:
     from .named import AdaBoostECC, AdaBoostMO, MultiBoostECC, MultiBoostHinge, MultiBoostMO
@@ -29,6 +30,7 @@ __all__ = [
     "solve_master",
     "theta_path",
     "thin",
+    "verify",
 ]
 
 # Where the other names are. They are loaded when one is first asked for: the import of tcboost

@@ -13,12 +13,13 @@ from .certificate import SolvedCertificate
 from .class_vectors import Solution
 from .columns import FixedCode, RandomCode
 from .ensemble import Ensemble
-from .features import CellTable, Rule
+from .features import CellTable
 from .losses import LOSSES
 from .margins import Codeword
 from .model.additive import AdditiveModel, Ordered, Term
 from .model.claim import Claim, RowWeights
 from .rows.blocks import LocalRows
+from .step_functions import Steps
 from .training import TrainingRows
 
 Vector = NDArray[np.float64]
@@ -53,22 +54,19 @@ def claim_at_penalty(
 
 
 def missing_right(
-    terms: Sequence[Term], rules: Sequence[Rule], coef: Vector
+    terms: Sequence[Term], steps: Steps, vectors: Vector
 ) -> tuple[Vector | None, ...]:
-    """For each term the class vectors, by cut, of rules with missing values on their right."""
+    """For each term the coefficients, by cut, of rules with missing values on their right."""
     found: list[Vector | None] = []
+    v = steps.sign[:, None] * vectors
     for term in terms:
-        axis = term.axes[0]
-        vectors = None
+        axis, right = term.axes[0], None
         if isinstance(axis, Ordered) and term.weight is not None and term.weight[0] > 0:
-            vectors = np.zeros((len(axis.cuts), coef.shape[1]))
-            place = {cut: k for k, cut in enumerate(axis.cuts.tolist())}
-            for rule, vector in zip(rules, coef, strict=True):
-                if (rule.feature,) == term.inputs and rule.missing_right:
-                    k = place.get(rule.threshold)
-                    if k is not None:
-                        vectors[k] += vector
-        found.append(vectors)
+            right = np.zeros((len(axis.cuts), v.shape[1]))
+            mine = (steps.feature == term.inputs[0]) & steps.missing_right
+            mine &= np.isin(steps.threshold, axis.cuts)
+            np.add.at(right, np.searchsorted(axis.cuts, steps.threshold[mine]), v[mine])
+        found.append(right)
     return tuple(found)
 
 
@@ -78,9 +76,10 @@ def claim_within_budget(run: Run, model: Model, form: AdditiveModel) -> Claim:
     chooser, binning = task.chooser, task.rows.binning
     codes = getattr(chooser, "_codes", None) if isinstance(chooser, RandomCode) else None
     columns = "codes" if codes is None else "listed codes"
+    steps = Ensemble(model.columns, model.w, task.margin).steps
     held_out = 0 if run.held_out is None else len(run.held_out.rows)
     return Claim(
-        loss=next(name for name, loss in LOSSES.items() if loss is task.loss),
+        loss=next(name for name, loss in LOSSES.items() if loss.name == task.loss.name),
         margin="codeword" if isinstance(task.margin, Codeword) else "pairwise",
         columns="bits" if isinstance(chooser, FixedCode) else columns,
         theta=proof.theta,
@@ -95,6 +94,7 @@ def claim_within_budget(run: Run, model: Model, form: AdditiveModel) -> Claim:
         unused_features=proof.unused_features,
         n_rows=task.rows.n_given,
         n_held_out=held_out,
+        missing_right=steps and missing_right(form.terms, *steps),
         witness=_witness(run, model, form),
         codes=codes,
     )

@@ -339,7 +339,9 @@ class TCBoostClassifier(CallbackSupportMixin, ScoringClassifier):
         self.history_ = {k: np.array([one[k] for one in found.history]) for k in keys}
         self.cv_results_ = search.results(chosen) if search else {}
         names = getattr(self, "feature_names_in_", None)
-        unused = cells.largest(found.lengths) + math.sqrt(found.gap) < found.penalty.l1
+        # A gap that is as large as the objective may have been larger.
+        near = math.sqrt(found.gap) if found.gap < found.objective else 1e300
+        unused = cells.largest(found.lengths) + near < found.penalty.l1
         lower_bound = max(0.0, found.objective - found.gap)
         self.certificate_ = SolvedCertificate(
             status=found.status,
@@ -384,7 +386,7 @@ class TCBoostClassifier(CallbackSupportMixin, ScoringClassifier):
 
         form = additive_model(Steps.of_rules(self.rules_), v, b, weigh, **self._about_form())
         self.coef_, self.intercept_ = on_unit(v, form.unit), on_unit(b, form.unit)
-        right = missing_right(form.terms, self.rules_, self.coef_)
+        right = missing_right(form.terms, Steps.of_rules(self.rules_), self.coef_)
         form = replace(form, claim=replace(claim, missing_right=right))
         if columns:
             form = in_words(form, columns, weigh)
@@ -415,6 +417,16 @@ class TCBoostClassifier(CallbackSupportMixin, ScoringClassifier):
         router = MetadataRouter(owner=self).add_self_request(self)
         mapping = MethodMapping().add(caller="fit", callee="split")
         return router.add(splitter=splitter, method_mapping=mapping) if splitter else router
+
+    def _weights_of_fit(self, X: Any, y: Any, sample_weight: Any) -> tuple[Vector, int, int]:
+        """What the rows weigh in a fit, but for the factors of classes; how many they are.
+
+        None is held out.
+        """
+        rows, kept = read_rows(copy(self), X, y, sample_weight)
+        found = np.zeros(len(kept))
+        found[kept] = rows.weight
+        return found, len(rows.labels), 0
 
     def _about_form(self) -> dict[str, Any]:
         return {**super()._about_form(), "size": self.theta_}

@@ -64,8 +64,9 @@ class Ensemble:
             return self.form
         return self.additive(n_features=0, feature_names=None, classes=np.zeros(0))
 
-    def additive(self, weigh: Weigh | None = None, **about: Any) -> AdditiveModel | None:
-        """The same as tables; in canonical form with the weights of cells."""
+    @property
+    def steps(self) -> tuple[Steps, Vector] | None:
+        """The stumps side by side and their coefficients, if the columns are made of stumps."""
         (columns, w), width = self._active, self.margin.n_outputs
         stumps = [h for c in columns for h in c.hypotheses if isinstance(h, Stump)]
         n_hypotheses = sum(len(c.hypotheses) for c in columns)
@@ -75,10 +76,17 @@ class Ensemble:
             vectors = w[:, None] * np.array([c.code for c in columns])
         else:  # a stump for each bit
             vectors = np.kron(w[:, None], np.eye(width)).astype(float)
+        return Steps.of_stumps(stumps), vectors
+
+    def additive(self, weigh: Weigh | None = None, **about: Any) -> AdditiveModel | None:
+        """The same as tables; in canonical form with the weights of cells."""
+        steps = self.steps
+        if steps is None:
+            return None
         code = getattr(self.margin, "M", None)
         about["size"] = float(self.w.sum())
-        zero = np.zeros(width)
-        return additive_model(Steps.of_stumps(stumps), vectors, zero, weigh, code, **about)
+        zero = np.zeros(self.margin.n_outputs)
+        return additive_model(*steps, zero, weigh, code, **about)
 
     def __getstate__(self) -> dict[str, Any]:
         """Without the tables: they are made again where they are needed."""

@@ -36,7 +36,7 @@ from .losses import LOSSES, SmoothLoss
 from .model.additive import Axis
 from .oracles import make_oracle
 from .prediction import FittedClassifier, is_plain
-from .rows.blocks import LocalRows
+from .rows.blocks import LocalRows, canonical_groups
 from .theta import PAPER_SEARCH, Choice, Search, choose_theta, stagewise
 from .validation import encoded, plain, read_table, read_weights
 
@@ -154,6 +154,31 @@ class BoostingClassifier(CallbackSupportMixin, FittedClassifier):
 
     def _rows(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> LocalRows:
         """Validated data, in canonical order; sets `classes_`."""
+        given, _ = self._read(X, y, sample_weight)
+        with one_blas_thread():
+            return LocalRows(*given, self.max_bins, self.n_jobs)
+
+    def _weights_of_fit(self, X: Any, y: Any, sample_weight: Any) -> tuple[Vector, int, int]:
+        """What the rows weigh in a fit, 0 if it holds them out; how many rows, and held out.
+
+        Those held out are counted by their content.
+        """
+        (X, labels, weight), kept = copy(self)._read(X, y, sample_weight)
+        found, n_held_out = np.zeros(len(kept)), 0
+        if self.early_stopping:
+            rows = LocalRows(X, labels, weight, 2, self.n_jobs)  # few bins are sooner made
+            held = rows.held_out(self.validation_fraction)
+            order, starts = canonical_groups(X, labels, weight, rows.n_threads)
+            copies = np.diff(np.append(starts, len(order)))
+            weight[order[np.repeat(held, copies)]] = 0.0
+            n_held_out = int(held.sum())
+        found[kept] = weight
+        return found, len(X), n_held_out
+
+    def _read(
+        self, X: Any, y: Any, sample_weight: ArrayLike | None
+    ) -> tuple[tuple[Vector, NDArray[np.intp], Vector], NDArray[np.bool_]]:
+        """Rows of positive weight, their classes by number, and which they are."""
         if is_plain(X) and min(X.shape) > 1 and _labels(y) and len(X) == len(y):
             self.n_features_in_ = X.shape[1]
             self.__dict__.pop("feature_names_in_", None)
@@ -174,9 +199,7 @@ class BoostingClassifier(CallbackSupportMixin, FittedClassifier):
                 f"y holds one class only ({plain(self.classes_[0])!r}) among the rows of "
                 "positive weight; a classifier needs at least two"
             )
-        X = X if kept.all() else X[kept]
-        with one_blas_thread():
-            return LocalRows(X, labels, weight[kept], self.max_bins, self.n_jobs)
+        return (X if kept.all() else X[kept], labels, weight[kept]), kept
 
     def _go_on(
         self, rows: LocalRows, last: WarmStart | None, watch: Callable[[Run], bool]

@@ -66,10 +66,10 @@ class Claim:
     class_weight : ndarray of shape (n_classes,), or None
         Factors on the weights of the rows of each class.
     n_rows, n_held_out : int
-        Rows of positive weight, and how many of them only said when to stop.
+        Rows of positive weight, and how many different ones of them only said when to stop.
     missing_right : tuple of (ndarray or None), or None
-        With a ridge, for each term what the jumps of its rules have with missing values on
-        their right, (n_cuts, n_outputs): halves of the jumps are the class vectors.
+        For each term with missing values what its rules of each cut have with missing values on
+        their right, (n_cuts, n_outputs): with the others they have half of the jump.
     witness : AdditiveModel, RowWeights or None
         From where the bound comes: other tables than the model's, or dual weights.
     codes : ndarray of shape (n_classes, n_codes), or None

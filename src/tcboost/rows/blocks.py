@@ -188,6 +188,11 @@ class LocalRows:
 
     def hold_out(self, fraction: float) -> tuple[LocalRows, LocalRows]:
         """Split off a fraction of the rows of each class, rounded down, by their content."""
+        held = self.held_out(fraction)
+        return self.subset(~held), self.subset(held)
+
+    def held_out(self, fraction: float) -> NDArray[np.bool_]:
+        """Which of the rows these are."""
         held = np.zeros(len(self), dtype=bool)
         for c in np.unique(self.y):
             members = np.flatnonzero(self.y == c)
@@ -198,7 +203,7 @@ class LocalRows:
             raise ValueError(
                 f"validation_fraction={fraction} is less than one row of every class"
             )
-        return self.subset(~held), self.subset(held)
+        return held
 
     def sum(self, kernel: Callable[..., Any], *aligned: NDArray[Any]) -> Any:
         """Add up ``kernel(block, *values of its rows)`` over the blocks."""

@@ -1,0 +1,279 @@
+"""What goes into `verify` and comes out of it: claims and rows that make sense, and a verdict.
+
+The numbers that it judges are recomputed in `verify`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .model.additive import AdditiveModel, Levels, Ordered
+from .model.claim import Claim
+
+Vector = NDArray[np.float64]
+
+_LOSSES = {
+    "cross-entropy": "cross-entropy",
+    "exponential": "logarithm of the exponential loss",
+    "logistic": "logistic loss",
+    "squared_hinge": "squared hinge loss",
+    "hinge": "hinge loss",
+}
+_COLUMNS = {
+    "vectors": "any class vectors",
+    "codes": "any codes",
+    "listed codes": "codes from a list",
+    "bits": "a rule for every bit of the code",
+}
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What was found; true as a condition if all that was claimed is proved.
+
+    Attributes
+    ----------
+    verified : bool
+        Whether it is. If not, the claim may still be true.
+    loss, bound : float
+        What the training loss is, with its penalties, and what no model of the claimed class
+        can be below.
+    gap, gap_all_thresholds : float
+        Their difference; and what it is if rules may cut between any two values of the rows.
+    budget : float
+        What the coefficients sum to; where codes are from a list, if they may be any.
+    problems : tuple of str
+        The statements that were not proved.
+    """
+
+    verified: bool
+    loss: float
+    bound: float
+    gap: float
+    gap_all_thresholds: float
+    budget: float
+    problems: tuple[str, ...]
+    _found: str = field(repr=False)
+
+    def __bool__(self) -> bool:
+        return self.verified
+
+    def __str__(self) -> str:
+        verdict = "Verified" if self.verified else "Not verified: " + "; ".join(self.problems)
+        return f"{verdict}. {self._found}"
+
+
+def form_of(model: Any) -> AdditiveModel:
+    """The model as data."""
+    try:
+        form = model if isinstance(model, AdditiveModel) else model.additive_
+    except AttributeError as error:
+        raise ValueError(f"nothing can be verified: {error}") from error
+    return form
+
+
+def claim_of(form: AdditiveModel) -> Claim:
+    """What the model claims, if it is one of the claims that there is a bound for."""
+    claim, K = form.claim, form.n_outputs
+    if claim is None:
+        raise ValueError("the model makes no claim: it was not fitted, or has changed since")
+
+    def shape(x: Any) -> tuple[int, ...]:
+        return () if x is None else np.shape(x)
+
+    at_penalty, right = claim.penalty is not None, claim.missing_right
+    prices = (claim.penalty, claim.intercept_ridge) if at_penalty else ()
+    theta = 0.0 if claim.theta is None else claim.theta
+    coded = form.decode is not None and claim.loss not in ("hinge", "cross-entropy")
+    good = {
+        "loss": claim.loss in _LOSSES,
+        "columns": claim.columns in _COLUMNS,
+        "margin": claim.margin == "pairwise" or (claim.margin == "codeword" and coded),
+        "budget": all(x is not None and 0 < x < math.inf for x in prices)
+        and 0 <= claim.ridge < math.inf
+        and 0 <= theta < math.inf
+        and at_penalty == (claim.theta is None),
+        "loss and columns at a penalty": not at_penalty
+        or (claim.loss, claim.columns) == ("cross-entropy", "vectors"),
+        "codes": claim.columns != "listed codes" or shape(claim.codes)[:1] == (K,),
+        "class_weight": claim.class_weight is None
+        or (
+            shape(claim.class_weight) == (len(form.classes),)
+            and all(0 < x < math.inf for x in claim.class_weight)
+        ),
+        "cuts": claim.cuts == "all" or len(claim.cuts) == form.n_features,
+        "terms": tables_fit(form, form),
+        "missing_right": right is None
+        or (
+            len(right) == len(form.terms)
+            and all(
+                R is None or shape(R) == (t.axes[0].n_cells - 2, K)
+                for t, R in zip(form.terms, right, strict=True)
+            )
+        ),
+    }
+    for name in good:
+        if not good[name]:
+            raise ValueError(f"no bound is known for what is claimed as {name}")
+    for j, cuts in enumerate([] if claim.cuts == "all" else claim.cuts):
+        if cuts is not None and not (np.diff(cuts) > 0).all():
+            raise ValueError(f"the claimed cuts of feature {j} do not ascend")
+    return claim
+
+
+def tables_fit(model: AdditiveModel, form: AdditiveModel) -> bool:
+    """Whether a model is one of the same features and outputs, and of finite numbers."""
+    if model.n_outputs != form.n_outputs or not np.isfinite(model.intercept).all():
+        return False
+    return all(
+        np.shape(t.table) == (*(axis.n_cells for axis in t.axes), form.n_outputs)
+        and np.isfinite(t.table).all()
+        and all(0 <= j < form.n_features for j in t.inputs)
+        for t in model.terms
+    )
+
+
+def rows_of(
+    form: AdditiveModel, X: Any, y: Any, sample_weight: Any
+) -> tuple[NDArray[Any], NDArray[Any], Vector]:
+    """Features, classes and weights, as arrays of the same length."""
+    names, X, y = getattr(X, "columns", None), np.asarray(X), np.asarray(y)
+    if names is not None and form.feature_names not in (None, tuple(map(str, names))):
+        raise ValueError(f"the features of X are not those of the model: {form.feature_names}")
+    if X.ndim != 2 or X.shape[1] != form.n_features or len(X) < 2:
+        raise ValueError(
+            f"X must have two rows or more and {form.n_features} features; its shape is "
+            f"{X.shape}"
+        )
+    weight = np.ones(len(X)) if sample_weight is None else np.asarray(sample_weight, np.float64)
+    for name, array in (("y", y), ("sample_weight", weight)):
+        if array.shape != (len(X),):
+            raise ValueError(f"X has {len(X)} rows, but the shape of {name} is {array.shape}")
+    if not (np.isfinite(weight).all() and (weight >= 0).all() and weight.any()):
+        raise ValueError("sample_weight must be finite, not negative, and not always zero")
+    with suppress(TypeError, ValueError):  # some may be words
+        X = X.astype(np.float64, copy=False)
+    for j in range(form.n_features):
+        if np.isinf(values(X, j)).any():
+            raise ValueError(f"X contains infinity in column {j}")
+    return X, y, weight
+
+
+def places(form: AdditiveModel, y: NDArray[Any]) -> NDArray[np.intp]:
+    """The classes by their numbers."""
+    number = {label: k for k, label in enumerate(form.classes.tolist())}
+    for label in y.tolist():
+        if label not in number:
+            raise ValueError(f"y holds {label!r}, which is not among the classes {[*number]}")
+    return np.array([number[label] for label in y.tolist()], dtype=np.intp)
+
+
+def values(X: NDArray[Any], j: int) -> Vector:
+    """A feature as numbers, in which words are numbered."""
+    x, number = X[:, j], dict[Any, int]()
+    with suppress(TypeError, ValueError):
+        return x.astype(np.float64, copy=False)
+    return np.array(
+        [
+            np.nan if v is None or v != v else number.setdefault(v, len(number))
+            for v in x.tolist()
+        ]
+    )
+
+
+def cells(axis: Any, X: NDArray[Any], j: int) -> NDArray[np.intp]:
+    """The cell of each value: 0 if it is missing, else by the cuts below it, or its level."""
+    x = X[:, j]
+    if isinstance(axis, Levels):
+        place = {level: k + 1 for k, level in enumerate(axis.levels)}
+        other = len(place) + 1
+        found = [0 if v is None or v != v else place.get(v, other) for v in x.tolist()]
+        return np.array(found, dtype=np.intp)
+    try:
+        x = x.astype(np.float64, copy=False)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"feature {j} must hold numbers: {error}") from error
+    return np.where(np.isnan(x), 0, 1 + np.searchsorted(axis.cuts, x, side="left"))
+
+
+def in_words(claim: Claim, n_rows: int, figures: tuple[float, ...], log_loss: float) -> str:
+    """What was found, and about which class."""
+    loss, bound, gap, everywhere, budget = figures
+    if claim.penalty is None:
+        within = f"coefficients that sum to at most {claim.theta:.6g}"
+    else:
+        within = (
+            f"penalties of {claim.penalty:.3g} |v| + {claim.ridge / 2:.3g} |v|^2, and "
+            f"{claim.intercept_ridge / 2:.3g} |b|^2 for the intercept"
+        )
+    cuts = "any cuts" if claim.cuts == "all" else "the claimed cuts"
+    listed = " if codes may be any" if claim.columns == "listed codes" else ""
+    return (
+        f"On {n_rows} rows the {_LOSSES[claim.loss]} is {loss:.8g} with {within}. No model of "
+        f"rules on one feature, with {cuts} and {_COLUMNS[claim.columns]}, is below "
+        f"{bound:.8g}: a gap of {gap:.3g}, or of {everywhere:.3g} over all thresholds. "
+        f"Coefficients sum to {budget:.6g}{listed}; the log loss of the unscaled probabilities "
+        f"is {log_loss:.6g}."
+    )
+
+
+def enough(claim: Claim, gap: float, unused: set[int]) -> bool:
+    """Whether no other bound is needed."""
+    if claim.primal is None or claim.dual is None:
+        return False
+    return gap <= claim.primal - claim.dual and unused >= {*claim.unused_features}
+
+
+def unproved(
+    claim: Claim, loss: float, gap: float, budget: float, unused: set[int]
+) -> Iterator[str]:
+    """Statements that do not follow from the numbers found, with both numbers."""
+    if claim.theta is not None and (claim.ridge or claim.intercept_ridge):
+        ridge = claim.ridge or claim.intercept_ridge
+        yield f"no bound is known for a ridge of {ridge:.17g} within a budget, but for one of 0"
+    if not math.isfinite(gap):
+        yield f"the bound is not finite: the gap found is {gap}"
+    primal = loss if claim.primal is None else claim.primal
+    if not abs(loss - primal) <= 1e-12 * (1.0 + abs(loss)):
+        yield f"the loss is {loss:.17g}, not {primal:.17g}"
+    if claim.dual is not None and not gap <= primal - claim.dual + min(
+        1e-9 * (1.0 + abs(loss)), 1e-8
+    ):
+        yield f"the gap found is {gap:.17g}, the claimed one is {primal - claim.dual:.17g}"
+    numbers = claim.primal is not None or claim.dual is not None
+    if claim.theta is not None and numbers and not budget <= claim.theta * (1.0 + 1e-9):
+        yield f"the coefficients sum to {budget:.17g}, more than theta, {claim.theta:.17g}"
+    if not unused >= {*claim.unused_features}:
+        yield (
+            f"features claimed to be unused are {[*claim.unused_features]}, but only "
+            f"{sorted(unused)} are found to be"
+        )
+
+
+def outside(form: AdditiveModel) -> Iterator[str]:
+    """What of the model is not of the class that it claims to be of, or not exact."""
+    claim, unit = form.claim, 2.0**form.unit
+    assert claim is not None
+    decode = np.eye(form.n_outputs) if form.decode is None else form.decode.T.astype(np.float64)
+    tables = [form.intercept[None], *(t.table.reshape(-1, form.n_outputs) for t in form.terms)]
+    sizes = (max(np.abs(T).max(), np.abs(T @ decode).max()) for T in tables)
+    if sum(sizes) >= 2.0**53 * unit or any(np.fmod(T, unit).any() for T in tables):
+        yield f"tables are no multiples of 2^{form.unit} that add up exactly"
+    for term in form.terms:
+        j, levels = term.inputs[0], isinstance(term.axes[0], Levels)
+        if len(term.inputs) > 1:
+            yield f"no bound is known for models of couples of features, such as {term.inputs}"
+        elif levels != (j in claim.categorical):
+            yield f"feature {j} is one of levels in the model or in the claim, but not in both"
+        elif isinstance(term.axes[0], Ordered) and not isinstance(claim.cuts, str):
+            listed = claim.cuts[j]
+            strange = np.setdiff1d(term.axes[0].cuts, [] if listed is None else listed)
+            if len(strange):
+                yield f"feature {j} is cut at {strange[0]}, which is not among the claimed cuts"
