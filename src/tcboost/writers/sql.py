@@ -1,0 +1,227 @@
+"""A model as one SELECT, whose scores are integers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+from ..model.additive import AdditiveModel, Axis, Level, Levels
+from .common import Content, HasForm, Path, content, finished, integers
+
+_AT_ONCE = 100  # arguments of a function, or terms of a sum: more are nested
+# By dialects, the columns of a row that was handed on.
+_COLUMNS = {
+    "postgresql": "(tcboost_row).*",
+    "duckdb": "tcboost_row.*",
+    "sqlite": "tcboost_data.*",
+}
+_ROWIDS = ("_rowid_", "rowid", "oid")  # of SQLite; a column of that name hides it
+_DOUBLE = "DOUBLE PRECISION"
+_COMMA, _PLUS = ",\n    ", "\n      + "
+
+
+def to_sql(
+    model: HasForm | AdditiveModel,
+    path: Path = None,
+    *,
+    table: str = "data",
+    dialect: str = "postgresql",
+    probabilities: bool = True,
+) -> str:
+    """The model as one SELECT: all columns of a table, the class, and the probabilities.
+
+    The columns of the model are called as its features, ``x0``, ``x1``, ... where they have
+    no name; NULL and NaN are missing values. The result has a column ``prediction``, the label,
+    and ``p_1``, ``p_2``, ... in the order of `classes_`. The scores are sums of BIGINT,
+    multiples of one unit, and so exact.
+
+    PostgreSQL 12, DuckDB and SQLite 3.35 or later know all that is used. In SQLite the table
+    has a rowid: it is no view. Where the loss tells no probabilities, there are none.
+
+    Parameters
+    ----------
+    model : estimator or AdditiveModel
+        What to write; estimators must be fitted, and have tables.
+    path : str or path-like, default=None
+        Where to write it as well.
+    table : str, default="data"
+        Where the rows are; a dot separates a schema from the table.
+    dialect : {"postgresql", "duckdb", "sqlite"}, default="postgresql"
+        For which engine.
+    probabilities : bool, default=True
+        Whether to have them; False needs no EXP.
+
+    Returns
+    -------
+    str
+        Without a semicolon, so that it can be part of another query.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> import tcboost
+    >>> X, y = load_iris(return_X_y=True)
+    >>> text = tcboost.to_sql(tcboost.AdaBoostMO(max_iter=10).fit(X, y), table="flowers")
+    >>> text[-41:]
+    'prediction, p_1, p_2, p_3 FROM tcboost_p'
+    """
+    if dialect not in _COLUMNS:
+        raise ValueError(f"dialect must be one of {', '.join(_COLUMNS)}, but is {dialect!r}")
+    return finished(_Query(content(model), table, dialect).text(probabilities), path)
+
+
+class _Query:
+    """Common table expressions, each computed once, that end in the prediction.
+
+    They hand a row on as one value, its content or, in SQLite, its rowid, so that no name of
+    theirs meets one of the table.
+    """
+
+    def __init__(self, told: Content, table: str, dialect: str) -> None:
+        self.told, self.dialect = told, dialect
+        self.source = f"{'.'.join(map(_name, table.split('.')))} AS tcboost_data"
+        self.unit, self.intercept, self.tables = integers(told)
+        used = {name.lower() for name in told.names}
+        self.rowid = f"tcboost_data.{next(k for k in _ROWIDS if k not in used)}"
+
+    def text(self, probabilities: bool) -> str:
+        """All of it."""
+        classes = range(len(self.told.labels))
+        s, e, p = ([f"{x}_{c + 1}" for c in classes] for x in "sep")
+        top = self._nested(s, lambda part: f"{self._largest}({', '.join(part)})")
+        row = self.rowid if self.dialect == "sqlite" else "tcboost_data"
+        parts = [
+            ("x", [f"{row} AS tcboost_row", *self._columns()], self.source),
+            ("k", ["tcboost_row", *self._cells()], "tcboost_x"),
+            ("s", ["tcboost_row", *self._scores()], "tcboost_k"),
+            ("t", ["*", f"{top} AS top"], "tcboost_s"),
+        ]
+        result = ["tcboost_row", f"{self._best(s)} AS prediction"]
+        if probabilities and self.told.scale is not None:
+            powers = [f"{self._power(each)} AS {to}" for each, to in zip(s, e, strict=True)]
+            total = self._nested(e, lambda part: f"({_PLUS.join(part)})")
+            parts += [
+                ("e", ["*", *powers], "tcboost_t"),
+                ("n", ["*", f"{total} AS total"], "tcboost_e"),
+            ]
+            shares = zip(e, p, strict=True)
+            result += [f"{each} / total AS {to}" for each, to in shares]
+        else:
+            p = []
+        parts.append(("p", result, f"tcboost_{parts[-1][0]}"))
+        tables = ",\n".join(
+            f"tcboost_{name} AS MATERIALIZED (\n  SELECT {_COMMA.join(of)}\n  FROM {source})"
+            for name, of, source in parts
+        )
+        columns, rows = _COLUMNS[self.dialect], "tcboost_p"
+        if self.dialect == "sqlite":
+            rows += f" CROSS JOIN {self.source} ON {self.rowid} = tcboost_row"
+        return f"WITH {tables}\nSELECT {', '.join([columns, 'prediction', *p])} FROM {rows}"
+
+    @property
+    def _largest(self) -> str:
+        return "MAX" if self.dialect == "sqlite" else "GREATEST"
+
+    def _columns(self) -> list[str]:
+        """The features in use, as double or as text."""
+        used = sorted({j for term in self.told.terms for j in term.inputs})
+        names = [self.told.names[j] for j in used]
+        for name in names:
+            if names.count(name) > 1:
+                raise ValueError(f"features that are both called {name!r} are no columns")
+        kinds = ["TEXT" if j in self.told.texts else _DOUBLE for j in used]
+        of = zip(used, names, kinds, strict=True)
+        return [f"CAST(tcboost_data.{_name(name)} AS {kind}) AS x_{j}" for j, name, kind in of]
+
+    def _cells(self) -> list[str]:
+        """For each term the place in its table, that of a couple row by row."""
+        found = []
+        for t, term in enumerate(self.told.terms):
+            place = ""
+            for j, axis in zip(term.inputs, term.axes, strict=True):
+                cell = self._cell(j, axis)
+                place = f"{axis.n_cells} * ({place}) + {cell}" if place else cell
+            found.append(f"{place} AS k_{t}")
+        return found
+
+    def _cell(self, j: int, axis: Axis) -> str:
+        """Missing values first: NaN is above all numbers, but in SQLite, where it is NULL."""
+        missing = f"x_{j} IS NULL"
+        if j in self.told.texts:
+            assert isinstance(axis, Levels)
+            whens = [f"x_{j} = {_literal(x)} THEN {k}" for k, x in enumerate(axis.levels, 1)]
+            last = axis.n_cells - 1
+        else:
+            if self.dialect != "sqlite":
+                missing += f" OR x_{j} = CAST('NaN' AS {_DOUBLE})"
+            cuts, (*of, last) = axis.ends[0].tolist(), axis.ends[1].tolist()
+            whens = [
+                f"x_{j} <= {_exact(cut)} THEN {k}" for cut, k in zip(cuts, of, strict=True)
+            ]
+        lines = "".join(f"\n      WHEN {when}" for when in [f"{missing} THEN 0", *whens])
+        return f"CASE{lines} ELSE {last} END"
+
+    def _scores(self) -> list[str]:
+        """Of each class the sum over all terms."""
+        found = []
+        rows = [table.reshape(-1, len(self.told.labels)) for table in self.tables]
+        for c, base in enumerate(self.intercept.tolist()):
+            terms = [f"CAST({base} AS BIGINT)"]
+            for t, table in enumerate(rows):
+                *first, last = table[:, c].tolist()
+                whens = " ".join(f"WHEN {k} THEN {n}" for k, n in enumerate(first))
+                terms.append(f"CASE k_{t} {whens} ELSE CAST({last} AS BIGINT) END")
+            total = self._nested(terms, lambda part: f"({_PLUS.join(part)})")
+            found.append(f"{total} AS s_{c + 1}")
+        return found
+
+    def _best(self, scores: Sequence[str]) -> str:
+        labels = [_literal(label) for label in self.told.labels]
+        whens = zip(scores, labels[:-1], strict=False)
+        lines = "".join(f"\n      WHEN {s} = top THEN {label}" for s, label in whens)
+        return f"CASE{lines} ELSE {labels[-1]} END"
+
+    def _power(self, score: str) -> str:
+        """Of e; not below the least number that PostgreSQL can tell from an underflow."""
+        assert self.told.scale is not None
+        factor = _exact(math.ldexp(self.told.scale, self.unit))
+        return f"EXP({self._largest}(({score} - top) * ({factor}), -700))"
+
+    def _nested(self, parts: Sequence[str], join: Callable[[Sequence[str]], str]) -> str:
+        """All parts joined, not too many at once."""
+        while len(parts) > 1:
+            groups = range(0, len(parts), _AT_ONCE)
+            at_once = [parts[k : k + _AT_ONCE] for k in groups]
+            parts = [join(part) if len(part) > 1 else part[0] for part in at_once]
+        return parts[0]
+
+
+def _exact(value: float) -> str:
+    """An integer times a power of two: not all engines read decimals to the nearest double."""
+    fraction, exponent = math.frexp(value)
+    integer = int(math.ldexp(fraction, 53))
+    zeros = min((integer & -integer).bit_length() - 1, max(53 - exponent, 0)) if integer else 53
+    exponent = exponent - 53 + zeros if integer else 0
+    text = f"CAST({integer >> zeros} AS {_DOUBLE})"
+    sign = "/" if exponent < 0 else "*"
+    for power in range(0, abs(exponent), 62):
+        text += f" {sign} {2 ** min(62, abs(exponent) - power)}"
+    return text if exponent == 0 else f"{text} /* {value!r} */"
+
+
+def _literal(value: Level) -> str:
+    if isinstance(value, str):
+        return f"'{_whole(value).replace(chr(39), chr(39) * 2)}'"
+    if isinstance(value, float):
+        return f"({_exact(value)})"
+    return str(value).upper()
+
+
+def _name(name: str) -> str:
+    return f'"{_whole(name).replace(chr(34), chr(34) * 2)}"'
+
+
+def _whole(text: str) -> str:
+    if "\0" in text:
+        raise ValueError(f"text of SQL has no zeros, but {text!r} has")
+    return text
