@@ -132,15 +132,15 @@ def quoted(name):
     return '"' + name.replace('"', '""') + '"'
 
 
-def selected(rows, names, X, n_classes):
+def selected(rows, names, columns, n_classes):
     """What a SELECT has put out; it has all columns of the table, in their order."""
-    assert [name for name in names[: X.shape[1] + 1]] == ["number", *names[1 : X.shape[1] + 1]]
-    start = X.shape[1] + 1
+    start = 1 + len(columns)
+    assert names[:start] == ["number", *columns]
     rows = sorted(rows)
-    assert [row[0] for row in rows] == list(range(len(X)))
+    assert [row[0] for row in rows] == list(range(len(rows)))
     p = [row[start + 1 :] for row in rows]
     wanted = ["prediction", *(f"p_{k + 1}" for k in range(n_classes))]
-    assert list(names[start:]) == (wanted if p[0] else wanted[:1])
+    assert names[start:] == (wanted if p[0] else wanted[:1])
     return Found([row[start] for row in rows], None, np.array(p) if p[0] else None)
 
 
@@ -160,8 +160,8 @@ def sqlite(model, X, folder):
     rows = [(i, *row) for i, row in enumerate(X.tolist())]
     connection.executemany(f'INSERT INTO "da""ta" VALUES ({places})', rows)
     cursor = connection.execute(tcboost.to_sql(model, table='da"ta', dialect="sqlite"))
-    names = [column[0] for column in cursor.description]
-    found = selected(cursor.fetchall(), names, X, len(classes))
+    put_out = [column[0] for column in cursor.description]
+    found = selected(cursor.fetchall(), put_out, names, len(classes))
     connection.close()
     if classes.dtype == bool:
         return found._replace(labels=list(map(bool, found.labels)))
@@ -185,9 +185,9 @@ def duck(model, X, folder):
     ]
     connection.execute(f'CREATE TABLE "da""ta" AS SELECT number, {", ".join(of)} FROM frame')
     result = connection.execute(tcboost.to_sql(model, table='da"ta', dialect="duckdb"))
-    names = [column[0] for column in result.description]
+    put_out = [column[0] for column in result.description]
     width = len(getattr(model, "additive_", model).classes)
-    found = selected(result.fetchall(), names, X, width)
+    found = selected(result.fetchall(), put_out, names, width)
     connection.close()
     return found
 

@@ -62,8 +62,8 @@ def to_sql(
     >>> import tcboost
     >>> X, y = load_iris(return_X_y=True)
     >>> text = tcboost.to_sql(tcboost.AdaBoostMO(max_iter=10).fit(X, y), table="flowers")
-    >>> text[-41:]
-    'prediction, p_1, p_2, p_3 FROM tcboost_p'
+    >>> print(text.splitlines()[-2])
+    SELECT (tcboost_row).*, tcboost_p.prediction, tcboost_p.p_1, tcboost_p.p_2, tcboost_p.p_3
     """
     if dialect not in _COLUMNS:
         raise ValueError(f"dialect must be one of {', '.join(_COLUMNS)}, but is {dialect!r}")
@@ -116,7 +116,8 @@ class _Query:
         columns, rows = _COLUMNS[self.dialect], "tcboost_p"
         if self.dialect == "sqlite":
             rows += f" CROSS JOIN {self.source} ON {self.rowid} = tcboost_row"
-        return f"WITH {tables}\nSELECT {', '.join([columns, 'prediction', *p])} FROM {rows}"
+        names = [columns, *(f"tcboost_p.{name}" for name in ("prediction", *p))]
+        return f"WITH {tables}\nSELECT {', '.join(names)}\nFROM {rows}"
 
     @property
     def _largest(self) -> str:
