@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterable
 from itertools import count
@@ -11,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from ..model.additive import AdditiveModel, Vector
-from .common import Content, HasForm, Path, content, expanded, finished
+from ..model.additive import Vector
+from .common import Content, Model, Path, content, expanded, finished
 
 _KEYWORDS = """auto break case char const continue default do double else enum extern float for
     goto if inline int long register restrict return short signed sizeof static struct switch
@@ -20,33 +21,13 @@ _KEYWORDS = """auto break case char const continue default do double else enum e
 _TEXT = Template("""\
 /* $about
  * Classes, by their places: $labels
- * Features, by their places in x: $names
+ * Features, by their places in x: $features
  * NAN is a missing value. Do not compile with -ffast-math, which knows none.
 $note */
-$include
-/* The place of the class of the largest score, the first on a tie. */
-int ${name}_predict(const double *x);
-/* The $C scores. */
-void ${name}_scores(const double *x, double *scores);
-$declared
-static const $number ${name}_intercept[$C] = {$intercept};
-$tables
-$adder(const double *x, $total *$sums)
-{
-    int c;
-    for (c = 0; c < $C; c++) $sums[c] = ${name}_intercept[c];
-$add}
-$scores
-int ${name}_predict(const double *x)
-{
-    $total sums[$C];
-    int c, best = 0;
-    ${adds}(x, sums);
-    for (c = 1; c < $C; c++) if (sums[c] > sums[best]) best = c;
-    return best;
-}
-$functions""")
-_TABLES = Template("""\
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
 /* Axes of the terms: of which feature; where its cuts are; where the table of the term is, and
  * by how much a cell moves on in it; whether the axis is the last of its term. */
 static const struct { int feature, start, n_cuts, first, stride, last; } ${name}_axes[$n] = {
@@ -54,6 +35,9 @@ $axes
 };
 static const double ${name}_cuts[] = {
 $cuts
+};
+static const $sum ${name}_intercept[$C] = {
+$intercept
 };
 /* For every cell the numbers of all classes. */
 static const $entry ${name}_table[] = {
@@ -64,67 +48,74 @@ $table
 static int ${name}_cell(const double *cuts, int n, double value)
 {
     const double *from = cuts;
-    int i, cell = value == value;
+    int cell = value == value;
     while (n > 16) {
         const int half = n / 2;
         from += from[half - 1] < value ? half : 0;
         n -= half;
     }
-    for (i = 0; i < n; i++) cell += from[i] < value;
+    for (int i = 0; i < n; i++) cell += from[i] < value;
     return cell + (int)(from - cuts);
 }
-""")
-_ADD = Template("""\
+
+static void ${name}_add(const double *x, $sum *sums)
+{
+    for (int c = 0; c < $C; c++) sums[c] = ${name}_intercept[c];
     for (int a = 0, place = 0; a < $n; a++) {
         const double *cuts = ${name}_cuts + ${name}_axes[a].start;
         place += ${name}_axes[a].first + ${name}_axes[a].stride
             * ${name}_cell(cuts, ${name}_axes[a].n_cuts, x[${name}_axes[a].feature]);
         if (!${name}_axes[a].last) continue;
-        for (c = 0; c < $C; c++) $sums[c] += ${name}_table[place + c];
+        for (int c = 0; c < $C; c++) sums[c] += ${name}_table[place + c];
         place = 0;
     }
-""")
-_SCALED = Template("""
+}
+
+/* The place of the class of the largest score, the first on a tie. */
+int ${name}_predict(const double *x)
+{
+    $sum sums[$C];
+    int best = 0;
+    ${name}_add(x, sums);
+    for (int c = 1; c < $C; c++) if (sums[c] > sums[best]) best = c;
+    return best;
+}
+
 void ${name}_scores(const double *x, double *scores)
 {
-    int32_t sums[$C];
-    int c;
+    $sum sums[$C];
     ${name}_add(x, sums);
-    for (c = 0; c < $C; c++) scores[c] = sums[c] * $step;
+    for (int c = 0; c < $C; c++) scores[c] = sums[c]$step;
 }
 """)
 _PROBABILITIES = Template("""
 void ${name}_probabilities(const double *x, double *p)
 {
     double top, total = 0.0;
-    int c;
     ${name}_scores(x, p);
     top = p[0];
-    for (c = 1; c < $C; c++) if (p[c] > top) top = p[c];
-    for (c = 0; c < $C; c++) total += p[c] = exp($scale * (p[c] - top));
-    for (c = 0; c < $C; c++) p[c] /= total;
+    for (int c = 1; c < $C; c++) if (p[c] > top) top = p[c];
+    for (int c = 0; c < $C; c++) total += p[c] = exp($scale * (p[c] - top));
+    for (int c = 0; c < $C; c++) p[c] /= total;
 }
 """)
 _LEVEL = Template("""
+/* The number of a level (UTF-8) in x; -1 of one that is unknown. */
 int ${name}_level(int feature, const char *text)
 {
-    static const struct { int feature, number; const char *text; } levels[$n] = {
-$levels
+    static const struct { int feature, number; const char *text; } levels[] = {
+$levels,
+        {-1, -1, 0}
     };
-    int i;
-    for (i = 0; i < $n; i++) {
-        if (levels[i].feature == feature && !strcmp(levels[i].text, text)) {
-            return levels[i].number;
-        }
-    }
-    return -1;
+    int i = 0;
+    while (levels[i].text
+        && (levels[i].feature != feature || strcmp(levels[i].text, text))) i++;
+    return levels[i].number;
 }
 """)
 
 
-def to_c(
-    model: HasForm | AdditiveModel, path: Path = None, *, name: str = "model", bits: Any = None
-) -> str:
+def to_c(model: Model, path: Path = None, *, name: str = "model", bits: Any = None) -> str:
     """The model as C99 that allocates nothing: a file to be compiled as it is.
 
     It defines, for a row ``x`` of all features where NAN is missing::
@@ -167,75 +158,56 @@ def to_c(
     if bits not in (None, 16, 32):
         raise ValueError(f"bits must be None, 32 or 16, but is {bits!r}")
     told = content(model)
-    grids = [expanded(told, term) for term in told.terms]
-    intercept, tables = told.intercept, [table for _, table in grids]
-    names = {"name": name, "C": len(told.labels), "number": "double", "entry": "double"}
-    names |= {"total": "double", "sums": "scores", "adds": f"{name}_scores", "note": ""}
+    cuts, tables = map(list, zip(*(expanded(told, term) for term in told.terms), strict=True))
+    parts, step, note = [told.intercept, *tables], "", ""
     if bits:
-        step, intercept, tables, off = _rounded(intercept, tables, bits)
-        names |= {"number": "int32_t", "entry": f"int{bits}_t", "total": "int32_t"}
-        names |= {"sums": "sums", "adds": f"{name}_add", "step": step.hex()}
-        names["note"] = (
+        parts, size, off = _rounded(parts, bits)
+        step = f" * {size.hex()}"
+        note = (
             f" * A score differs from the model's by at most {off:.17g}; where the largest is\n"
             f" * ahead by more than {2 * off:.17g}, the class is the model's.\n"
         )
-    names["adder"] = f"{'static ' if bits else ''}void {names['adds']}"
-    include = ["<stdint.h>"] if bits else []
-    declared, functions = [], []
-    if told.scale is not None and not bits:
-        include.append("<math.h>")
-        declared.append(f"void {name}_probabilities(const double *x, double *p);")
-        functions.append(_PROBABILITIES.substitute(names, scale=float(told.scale).hex()))
-    if told.texts:
-        include.append("<string.h>")
-        declared.append("/* The number of a level (UTF-8) in x; -1 of one that is unknown. */")
-        declared.append(f"int {name}_level(int feature, const char *text);")
-        functions.append(_level(told, names))
+    axes = _axes(told, cuts)
+    names = {"name": name, "C": len(told.labels)}
     text = _TEXT.substitute(
         names,
         about=told.about(),
         labels=_comment(told.labels),
-        names=_comment(told.names),
-        include="".join(f"#include {header}\n" for header in include),
-        declared="".join(f"{line}\n" for line in declared),
-        intercept=_numbers([intercept]).strip(" ,"),
-        tables=_tables(told, [cuts for cuts, _ in grids], tables, names),
-        add=_ADD.substitute(names, n=_n_axes(told)) if grids else "    (void)x;\n",
-        scores=_SCALED.substitute(names) if bits else "",
-        functions="".join(functions),
+        features=_comment(told.names),
+        note=note,
+        sum="int32_t" if bits else "double",
+        entry=f"int{bits}_t" if bits else "double",
+        step=step,
+        n=len(axes),
+        axes=",\n".join(f"    {{{', '.join(map(str, fields))}}}" for fields in axes),
+        cuts=_numbers([c for of in cuts for c in of if len(c)] or [np.zeros(1)]),
+        intercept=_numbers(parts[:1]),
+        table=_numbers(row for part in parts[1:] for row in part.reshape(-1, names["C"])),
     )
+    if told.scale is not None and not bits:
+        text += _PROBABILITIES.substitute(names, scale=float(told.scale).hex())
+    if told.texts:
+        levels = [
+            f'        {{{j}, {k}, "{_escaped(level)}"}}'
+            for j, texts in told.texts.items()
+            for k, level in enumerate(texts)
+        ]
+        text += _LEVEL.substitute(names, levels=",\n".join(levels))
     return finished(text, path)
 
 
-def _n_axes(told: Content) -> int:
-    return sum(len(term.inputs) for term in told.terms)
-
-
-def _tables(
-    told: Content, cuts: list[list[Vector]], tables: list[Any], names: dict[str, Any]
-) -> str:
-    """Axes, cuts and tables; nothing for a constant."""
-    if not tables:
-        return ""
-    axes, start, first = [], 0, 0
-    for term, of_axes, table in zip(told.terms, cuts, tables, strict=True):
-        stride = table.size
-        for k, (j, of_axis) in enumerate(zip(term.inputs, of_axes, strict=True)):
-            stride //= table.shape[k]
-            last = k == len(of_axes) - 1
-            place = first if k == 0 else 0
-            fields = (j, start, len(of_axis), place, stride, int(last))
-            axes.append(f"    {{{', '.join(map(str, fields))}}}")
-            start += len(of_axis)
-        first += table.size
-    flat = [of_axis for of_axes in cuts for of_axis in of_axes if len(of_axis)]
-    return _TABLES.substitute(
-        names,
-        n=len(axes),
-        axes=",\n".join(axes),
-        cuts=_numbers(flat or [np.zeros(1)]),
-        table=_numbers(row for table in tables for row in table.reshape(-1, names["C"])),
-    )
+def _axes(told: Content, cuts: list[list[Vector]]) -> list[tuple[int, ...]]:
+    """The fields of every axis."""
+    axes, start, place = list[tuple[int, ...]](), 0, 0
+    for term, of_term in zip(told.terms, cuts, strict=True):
+        sizes = [len(of_axis) + 2 for of_axis in of_term]
+        for k, j in enumerate(term.inputs):
+            stride = math.prod(sizes[k + 1 :]) * len(told.labels)
+            first, last = place * (k == 0), int(k == len(sizes) - 1)
+            axes.append((j, start, sizes[k] - 2, first, stride, last))
+            start += sizes[k] - 2
+        place += math.prod(sizes) * len(told.labels)
+    return axes
 
 
 def _numbers(rows: Iterable[Any]) -> str:
@@ -247,32 +219,17 @@ def _numbers(rows: Iterable[Any]) -> str:
     return ",\n".join(f"    {line}" for line in lines)
 
 
-def _rounded(
-    intercept: Vector, tables: list[Vector], bits: int
-) -> tuple[float, Any, list[Any], float]:
-    """The least step that leaves room for all sums, multiples of it, and what is lost."""
-    parts = [intercept, *tables]
-    largest = [float(np.abs(part).max()) for part in parts]
-    start = max(int(np.frexp(sum(largest))[1]) - 31, -1000)
-    for exponent in count(start):
+def _rounded(parts: list[Vector], bits: int) -> tuple[list[Any], float, float]:
+    """Multiples of the least step with room for all of them, the step, and what is lost."""
+    most = sum(float(np.abs(part).max()) for part in parts)
+    for exponent in count(max(math.frexp(most)[1] - 31, -1000)):
         whole = [np.rint(np.ldexp(part, -exponent)) for part in parts]
-        tops = [np.abs(part).max() for part in whole]
-        if sum(tops) < 2**31 and max(tops[1:], default=0) < 2 ** (bits - 1):
+        tops = [float(np.abs(part).max()) for part in whole]
+        if sum(tops) < 2**31 and max(tops[1:]) < 2 ** (bits - 1):
             break
-    lost = [
-        np.abs(np.ldexp(w, exponent) - part).max() for w, part in zip(whole, parts, strict=True)
-    ]
-    integer = [part.astype(np.int64) for part in whole]
-    return 2.0**exponent, integer[0], integer[1:], float(sum(lost)) * (1.0 + 1e-9)
-
-
-def _level(told: Content, names: dict[str, Any]) -> str:
-    rows = [
-        f'        {{{j}, {k}, "{_escaped(text)}"}}'
-        for j, texts in sorted(told.texts.items())
-        for k, text in enumerate(texts)
-    ]
-    return _LEVEL.substitute(names, n=len(rows), levels=",\n".join(rows))
+    pairs = zip(whole, parts, strict=True)
+    lost = sum(float(np.abs(np.ldexp(w, exponent) - part).max()) for w, part in pairs)
+    return [w.astype(np.int64) for w in whole], 2.0**exponent, lost * (1.0 + 1e-9)
 
 
 def _escaped(text: str) -> str:

@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..model.additive import MISSING, AdditiveModel, Axis, Level, Levels, Places, Vector
+from ..model.additive import (
+    MISSING,
+    AdditiveModel,
+    Axis,
+    Level,
+    Levels,
+    Ordered,
+    Places,
+    Vector,
+)
 from ..model.replace import replace_file
 
-
-class HasForm(Protocol):
-    """An estimator whose fitted model has a form."""
-
-    @property
-    def additive_(self) -> AdditiveModel:
-        """The form."""
-
-
+Model = Any  # a fitted estimator that has tables, or an AdditiveModel
 Path = str | os.PathLike[str] | None
 
 
@@ -34,7 +35,7 @@ class Scores(NamedTuple):
 
 
 class Content(NamedTuple):
-    """A model for writers: outputs are decoded, and all features have a name.
+    """A model for writers: outputs are decoded, all features have a name, and there are terms.
 
     `texts` are the features whose values are text, with all levels that any axis has of them.
     """
@@ -42,7 +43,7 @@ class Content(NamedTuple):
     names: list[str]
     labels: list[Level]
     intercept: Vector
-    terms: list[Scores]
+    terms: Sequence[Scores]
     scale: float | None
     texts: dict[int, list[str]]
 
@@ -65,7 +66,7 @@ class Content(NamedTuple):
         )
 
 
-def content(model: HasForm | AdditiveModel) -> Content:
+def content(model: Model) -> Content:
     """What there is to write of an estimator, or of its form."""
     if not isinstance(model, AdditiveModel):
         if not hasattr(type(model), "additive_"):
@@ -78,10 +79,11 @@ def content(model: HasForm | AdditiveModel) -> Content:
     if len({type(c) for c in labels}) > 1 or not isinstance(labels[0], Level):
         raise ValueError("labels must be all text, all integers, all floats or all bool")
     names = [str(name) for name in model.feature_names or [""] * model.n_features]
+    nothing = Scores((0,), (Ordered(np.empty(0)),), np.zeros((2, len(labels))))
     terms = [
         Scores(t.inputs, t.axes, model.decoded(t.table) + 0.0)  # one kind of zero
         for t in model.terms
-    ]
+    ] or [nothing]
     return Content(
         [name or f"x{j}" for j, name in enumerate(names)],
         labels,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from ..model.additive import AdditiveModel, Axis, Level, Ordered
-from .common import Content, HasForm, Path, Scores, content, finished
+from ..model.additive import Axis, Level, Ordered
+from .common import Content, Model, Path, Scores, content, finished
 
 _MODULE = """\
 // %(about)s
@@ -60,7 +60,7 @@ export function probabilities(row) {
 """
 
 
-def to_javascript(model: HasForm | AdditiveModel, path: Path = None) -> str:
+def to_javascript(model: Model, path: Path = None) -> str:
     """The model as the text of an ES module.
 
     It exports ``predict(row)``, the label, ``scores(row)`` and ``probabilities(row)``, arrays

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..model.additive import AdditiveModel, Axis, Ordered
+from ..model.additive import Axis
 from ..model.replace import replace_file
-from .common import Content, HasForm, Path, Scores, content
+from .common import Content, Model, Path, Scores, content
 
 _OPSET, _IR = 17, 8
 # Numbers of element types, and of the types of attributes.
@@ -18,7 +18,7 @@ _TYPES = {"i4": _INT32, "i8": _INT64, "O": _STRING, "b1": _BOOL, "f8": _DOUBLE}
 _OF_LABELS = {int: np.int64, str: np.object_, bool: np.bool_, float: np.float64}
 
 
-def to_onnx(model: HasForm | AdditiveModel, path: Path = None) -> bytes:
+def to_onnx(model: Model, path: Path = None) -> bytes:
     """The model as ONNX, of operators of the core domain alone, opset 17, all in double.
 
     The input ``X`` is rows x features in double, NaN missing. If any feature has levels of
@@ -50,9 +50,7 @@ def to_onnx(model: HasForm | AdditiveModel, path: Path = None) -> bytes:
     told = content(model)
     graph = _Graph(told)
     scores = graph.constant(told.intercept)
-    # A constant has as many rows as its input, by a term of zeros.
-    zeros = Scores((0,), (Ordered(np.empty(0)),), np.zeros((2, len(told.labels))))
-    for term in told.terms or (zeros,):
+    for term in told.terms:
         scores = graph.node("Add", scores, graph.rows(term))
     labels: NDArray[Any] = np.array(told.labels, dtype=_OF_LABELS[type(told.labels[0])])
     best = graph.node("ArgMax", scores, axis=1, keepdims=0)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..model.additive import AdditiveModel, Axis, Ordered
-from .common import HasForm, Path, Scores, content, finished
+from ..model.additive import Axis, Ordered
+from .common import Model, Path, Scores, content, finished
 
 _MODULE = '''"""{about}
 
@@ -56,7 +56,7 @@ def probabilities(row):
 '''
 
 
-def to_python(model: HasForm | AdditiveModel, path: Path = None) -> str:
+def to_python(model: Model, path: Path = None) -> str:
     """The model as the text of a Python module that imports the standard library alone.
 
     It has ``predict(row)``, the label, ``scores(row)`` and ``probabilities(row)``, lists in the

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from ..model.additive import AdditiveModel, Axis, Level, Levels
-from .common import Content, HasForm, Path, content, finished, integers
+from ..model.additive import Axis, Level, Levels
+from .common import Content, Model, Path, content, finished, integers
 
 _AT_ONCE = 100  # arguments of a function, or terms of a sum: more are nested
 # By dialects, the columns of a row that was handed on.
@@ -21,7 +21,7 @@ _COMMA, _PLUS = ",\n    ", "\n      + "
 
 
 def to_sql(
-    model: HasForm | AdditiveModel,
+    model: Model,
     path: Path = None,
     *,
     table: str = "data",
@@ -63,7 +63,7 @@ def to_sql(
     >>> X, y = load_iris(return_X_y=True)
     >>> text = tcboost.to_sql(tcboost.AdaBoostMO(max_iter=10).fit(X, y), table="flowers")
     >>> print(text.splitlines()[-2])
-    SELECT (tcboost_row).*, tcboost_p.prediction, tcboost_p.p_1, tcboost_p.p_2, tcboost_p.p_3
+    SELECT (tcboost_row).*, tcboost_6.prediction, tcboost_6.p_1, tcboost_6.p_2, tcboost_6.p_3
     """
     if dialect not in _COLUMNS:
         raise ValueError(f"dialect must be one of {', '.join(_COLUMNS)}, but is {dialect!r}")
@@ -86,38 +86,33 @@ class _Query:
 
     def text(self, probabilities: bool) -> str:
         """All of it."""
-        classes = range(len(self.told.labels))
-        s, e, p = ([f"{x}_{c + 1}" for c in classes] for x in "sep")
-        top = self._nested(s, lambda part: f"{self._largest}({', '.join(part)})")
+        classes = range(1, 1 + len(self.told.labels))
+        s, e, p = ([f"{x}_{c}" for c in classes] for x in "sep")
         row = self.rowid if self.dialect == "sqlite" else "tcboost_data"
-        parts = [
-            ("x", [f"{row} AS tcboost_row", *self._columns()], self.source),
-            ("k", ["tcboost_row", *self._cells()], "tcboost_x"),
-            ("s", ["tcboost_row", *self._scores()], "tcboost_k"),
-            ("t", ["*", f"{top} AS top"], "tcboost_s"),
+        top = self._nested(s, lambda part: f"{self._largest}({', '.join(part)})")
+        total = self._nested(e, lambda part: f"({_PLUS.join(part)})")
+        steps = [
+            [f"{row} AS tcboost_row", *self._columns()],
+            ["tcboost_row", *self._cells()],
+            ["tcboost_row", *self._scores()],
+            ["*", f"{top} AS top"],
         ]
         result = ["tcboost_row", f"{self._best(s)} AS prediction"]
         if probabilities and self.told.scale is not None:
-            powers = [f"{self._power(each)} AS {to}" for each, to in zip(s, e, strict=True)]
-            total = self._nested(e, lambda part: f"({_PLUS.join(part)})")
-            parts += [
-                ("e", ["*", *powers], "tcboost_t"),
-                ("n", ["*", f"{total} AS total"], "tcboost_e"),
-            ]
-            shares = zip(e, p, strict=True)
-            result += [f"{each} / total AS {to}" for each, to in shares]
+            steps.append(["*", *map(self._power, s, e)])
+            steps.append(["*", f"{total} AS total"])
+            result += [f"{each} / total AS {to}" for each, to in zip(e, p, strict=True)]
         else:
             p = []
-        parts.append(("p", result, f"tcboost_{parts[-1][0]}"))
-        tables = ",\n".join(
-            f"tcboost_{name} AS MATERIALIZED (\n  SELECT {_COMMA.join(of)}\n  FROM {source})"
-            for name, of, source in parts
-        )
-        columns, rows = _COLUMNS[self.dialect], "tcboost_p"
+        text, source = "", self.source
+        for k, columns in enumerate([*steps, result]):
+            select = f"SELECT {_COMMA.join(columns)}\n  FROM {source}"
+            source = f"tcboost_{k}"
+            text += f"{',' if k else 'WITH'} {source} AS MATERIALIZED (\n  {select})\n"
+        names = [_COLUMNS[self.dialect], *(f"{source}.{name}" for name in ("prediction", *p))]
         if self.dialect == "sqlite":
-            rows += f" CROSS JOIN {self.source} ON {self.rowid} = tcboost_row"
-        names = [columns, *(f"tcboost_p.{name}" for name in ("prediction", *p))]
-        return f"WITH {tables}\nSELECT {', '.join(names)}\nFROM {rows}"
+            source += f" CROSS JOIN {self.source} ON {self.rowid} = tcboost_row"
+        return f"{text}SELECT {', '.join(names)}\nFROM {source}"
 
     @property
     def _largest(self) -> str:
@@ -182,11 +177,11 @@ class _Query:
         lines = "".join(f"\n      WHEN {s} = top THEN {label}" for s, label in whens)
         return f"CASE{lines} ELSE {labels[-1]} END"
 
-    def _power(self, score: str) -> str:
+    def _power(self, score: str, power: str) -> str:
         """Of e; not below the least number that PostgreSQL can tell from an underflow."""
         assert self.told.scale is not None
         factor = _exact(math.ldexp(self.told.scale, self.unit))
-        return f"EXP({self._largest}(({score} - top) * ({factor}), -700))"
+        return f"EXP({self._largest}(({score} - top) * ({factor}), -700)) AS {power}"
 
     def _nested(self, parts: Sequence[str], join: Callable[[Sequence[str]], str]) -> str:
         """All parts joined, not too many at once."""
