@@ -28,7 +28,7 @@ import tcboost
 from common import parts
 from timing import REPEATS, in_turn, machine, medians, permuted, versions
 
-CALLS = 50  # of each row
+CALLS = 20  # of each row
 PARAMETERS = {
     "objective": "multiclass",
     "num_leaves": 2,
@@ -89,6 +89,18 @@ def compiled(folder: Path, loop: str) -> tuple[ctypes.CDLL, float]:
     return ctypes.CDLL(folder / "run.so"), (int(text) + int(data)) / 1024
 
 
+def check(runs: dict, X: np.ndarray, model: object, peer: lightgbm.Booster) -> None:
+    """Both libraries compute what their models do."""
+    scores = np.zeros(peer.predict(X[:1]).size)
+    wanted = peer.predict(X, raw_score=True)
+    for row, label, of_peer in zip(X, model.predict(X), wanted, strict=True):
+        at = ctypes.c_void_p(row.ctypes.data)
+        assert runs["ours"].model_predict(at) == label
+        scores[:] = 0
+        runs["TL2cgen"].predict(at, 1, ctypes.c_void_p(scores.ctypes.data))
+        np.testing.assert_allclose(scores, of_peer)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--repeats", type=int, default=REPEATS)
@@ -116,6 +128,7 @@ def main() -> None:
         tl2cgen.generate_c_code(treelite.frontend.from_lightgbm(peer), folder, params={})
         runs["TL2cgen"], sizes["TL2cgen"] = compiled(folder, THEIRS)
     n, d = X_test.shape
+    check(runs, X_test[:100], model, peer)
 
     def prepared(library: ctypes.CDLL, i: int):
         rows = np.ascontiguousarray(permuted(i, X_test, y_test)[0])

@@ -9,11 +9,11 @@ from ..model.additive import Axis, Level, Levels
 from .common import Content, Model, Path, content, finished, integers
 
 _AT_ONCE = 100  # arguments of a function, or terms of a sum: more are nested
-# By dialects, the columns of a row that was handed on.
-_COLUMNS = {
-    "postgresql": "(tcboost_row).*",
-    "duckdb": "tcboost_row.*",
-    "sqlite": "tcboost_data.*",
+# By dialects, the columns of a row that was handed on, and the largest of some numbers.
+_DIALECTS = {
+    "postgresql": ("(tcboost_row).*", "GREATEST"),
+    "duckdb": ("tcboost_row.*", "GREATEST"),
+    "sqlite": ("tcboost_data.*", "MAX"),
 }
 _ROWIDS = ("_rowid_", "rowid", "oid")  # of SQLite; a column of that name hides it
 _DOUBLE = "DOUBLE PRECISION"
@@ -65,8 +65,8 @@ def to_sql(
     >>> print(text.splitlines()[-2])
     SELECT (tcboost_row).*, tcboost_6.prediction, tcboost_6.p_1, tcboost_6.p_2, tcboost_6.p_3
     """
-    if dialect not in _COLUMNS:
-        raise ValueError(f"dialect must be one of {', '.join(_COLUMNS)}, but is {dialect!r}")
+    if dialect not in _DIALECTS:
+        raise ValueError(f"dialect must be one of {', '.join(_DIALECTS)}, but is {dialect!r}")
     return finished(_Query(content(model), table, dialect).text(probabilities), path)
 
 
@@ -78,7 +78,8 @@ class _Query:
     """
 
     def __init__(self, told: Content, table: str, dialect: str) -> None:
-        self.told, self.dialect = told, dialect
+        self.told, self.sqlite = told, dialect == "sqlite"
+        self.columns, self.largest = _DIALECTS[dialect]
         self.source = f"{'.'.join(map(_name, table.split('.')))} AS tcboost_data"
         self.unit, self.intercept, self.tables = integers(told)
         used = {name.lower() for name in told.names}
@@ -88,8 +89,8 @@ class _Query:
         """All of it."""
         classes = range(1, 1 + len(self.told.labels))
         s, e, p = ([f"{x}_{c}" for c in classes] for x in "sep")
-        row = self.rowid if self.dialect == "sqlite" else "tcboost_data"
-        top = self._nested(s, lambda part: f"{self._largest}({', '.join(part)})")
+        row = self.rowid if self.sqlite else "tcboost_data"
+        top = self._nested(s, lambda part: f"{self.largest}({', '.join(part)})")
         total = self._nested(e, lambda part: f"({_PLUS.join(part)})")
         steps = [
             [f"{row} AS tcboost_row", *self._columns()],
@@ -109,14 +110,10 @@ class _Query:
             select = f"SELECT {_COMMA.join(columns)}\n  FROM {source}"
             source = f"tcboost_{k}"
             text += f"{',' if k else 'WITH'} {source} AS MATERIALIZED (\n  {select})\n"
-        names = [_COLUMNS[self.dialect], *(f"{source}.{name}" for name in ("prediction", *p))]
-        if self.dialect == "sqlite":
+        names = [self.columns, *(f"{source}.{name}" for name in ("prediction", *p))]
+        if self.sqlite:
             source += f" CROSS JOIN {self.source} ON {self.rowid} = tcboost_row"
         return f"{text}SELECT {', '.join(names)}\nFROM {source}"
-
-    @property
-    def _largest(self) -> str:
-        return "MAX" if self.dialect == "sqlite" else "GREATEST"
 
     def _columns(self) -> list[str]:
         """The features in use, as double or as text."""
@@ -148,12 +145,11 @@ class _Query:
             whens = [f"x_{j} = {_literal(x)} THEN {k}" for k, x in enumerate(axis.levels, 1)]
             last = axis.n_cells - 1
         else:
-            if self.dialect != "sqlite":
+            if not self.sqlite:
                 missing += f" OR x_{j} = CAST('NaN' AS {_DOUBLE})"
             cuts, (*of, last) = axis.ends[0].tolist(), axis.ends[1].tolist()
-            whens = [
-                f"x_{j} <= {_exact(cut)} THEN {k}" for cut, k in zip(cuts, of, strict=True)
-            ]
+            pairs = zip(map(_exact, cuts), of, strict=True)
+            whens = [f"x_{j} <= {cut} THEN {k}" for cut, k in pairs]
         lines = "".join(f"\n      WHEN {when}" for when in [f"{missing} THEN 0", *whens])
         return f"CASE{lines} ELSE {last} END"
 
@@ -172,16 +168,16 @@ class _Query:
         return found
 
     def _best(self, scores: Sequence[str]) -> str:
-        labels = [_literal(label) for label in self.told.labels]
-        whens = zip(scores, labels[:-1], strict=False)
+        *labels, last = map(_literal, self.told.labels)
+        whens = zip(scores[:-1], labels, strict=True)
         lines = "".join(f"\n      WHEN {s} = top THEN {label}" for s, label in whens)
-        return f"CASE{lines} ELSE {labels[-1]} END"
+        return f"CASE{lines} ELSE {last} END"
 
     def _power(self, score: str, power: str) -> str:
         """Of e; not below the least number that PostgreSQL can tell from an underflow."""
         assert self.told.scale is not None
         factor = _exact(math.ldexp(self.told.scale, self.unit))
-        return f"EXP({self._largest}(({score} - top) * ({factor}), -700)) AS {power}"
+        return f"EXP({self.largest}(({score} - top) * ({factor}), -700)) AS {power}"
 
     def _nested(self, parts: Sequence[str], join: Callable[[Sequence[str]], str]) -> str:
         """All parts joined, not too many at once."""
