@@ -13,7 +13,9 @@ is what an object adds to a program.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import ctypes
+import io
 import subprocess
 import tempfile
 import time
@@ -125,7 +127,8 @@ def main() -> None:
             tcboost.to_c(model, folder / "main.c", bits=bits)
             runs[side], sizes[side] = compiled(folder, OURS)
         folder = Path(name, "peer")
-        tl2cgen.generate_c_code(treelite.frontend.from_lightgbm(peer), folder, params={})
+        with contextlib.redirect_stdout(io.StringIO()):  # advice
+            tl2cgen.generate_c_code(treelite.frontend.from_lightgbm(peer), folder, params={})
         runs["TL2cgen"], sizes["TL2cgen"] = compiled(folder, THEIRS)
     n, d = X_test.shape
     check(runs, X_test[:100], model, peer)
