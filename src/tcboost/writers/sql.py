@@ -155,17 +155,21 @@ class _Query:
 
     def _scores(self) -> list[str]:
         """Of each class the sum over all terms."""
+        rows = [table.reshape(-1, len(self.told.labels)).T.tolist() for table in self.tables]
         found = []
-        rows = [table.reshape(-1, len(self.told.labels)) for table in self.tables]
         for c, base in enumerate(self.intercept.tolist()):
-            terms = [f"CAST({base} AS BIGINT)"]
-            for t, table in enumerate(rows):
-                *first, last = table[:, c].tolist()
-                whens = " ".join(f"WHEN {k} THEN {n}" for k, n in enumerate(first))
-                terms.append(f"CASE k_{t} {whens} ELSE CAST({last} AS BIGINT) END")
+            terms = [self._entry(f"k_{t}", of_classes[c]) for t, of_classes in enumerate(rows)]
+            terms.append(f"CAST({base} AS BIGINT)")
             total = self._nested(terms, lambda part: f"({_PLUS.join(part)})")
             found.append(f"{total} AS s_{c + 1}")
         return found
+
+    def _entry(self, place: str, values: Sequence[int]) -> str:
+        """The value at a place; of an array, which takes no longer where they are many."""
+        if not self.sqlite:
+            return f"(CAST(ARRAY[{', '.join(map(str, values))}] AS BIGINT[]))[{place} + 1]"
+        whens = " ".join(f"WHEN {k} THEN {n}" for k, n in enumerate(values))
+        return f"CASE {place} {whens} END"
 
     def _best(self, scores: Sequence[str]) -> str:
         *labels, last = map(_literal, self.told.labels)
