@@ -58,6 +58,10 @@ def stage_wise():
     return tcboost.AdaBoostMO(max_iter=20).fit(*load_iris(return_X_y=True))
 
 
+def rounded():
+    return stage_wise().additive_.rounded(2)
+
+
 def drawn_codes():
     X, y = load_wine(return_X_y=True)
     return tcboost.MultiBoostECC(max_iter=15, random_state=0).fit(X, y - 2**62)
@@ -161,6 +165,7 @@ MODELS = {
     for f in (
         default,
         stage_wise,
+        rounded,
         drawn_codes,
         mixture,
         hinge,

@@ -115,7 +115,9 @@ $levels,
 """)
 
 
-def to_c(model: Model, path: Path = None, *, name: str = "model", bits: Any = None) -> str:
+def to_c(
+    model: Model, path: Path = None, *, name: str = "model", bits: int | None = None
+) -> str:
     """The model as C99 that allocates nothing: a file to be compiled as it is.
 
     It defines, for a row ``x`` of all features where NAN is missing::
@@ -176,7 +178,7 @@ def to_c(model: Model, path: Path = None, *, name: str = "model", bits: Any = No
         features=_comment(told.names),
         note=note,
         sum="int32_t" if bits else "double",
-        entry=f"int{bits}_t" if bits else "double",
+        entry=f"int{bits:d}_t" if bits else "double",
         step=step,
         n=len(axes),
         axes=",\n".join(f"    {{{', '.join(map(str, fields))}}}" for fields in axes),
