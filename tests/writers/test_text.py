@@ -127,10 +127,24 @@ def test_a_select_without_probabilities_needs_no_exp():
     text = tcboost.to_sql(MODELS["stage_wise"](), dialect="sqlite", probabilities=False)
     assert "EXP" not in text
     connection = sqlite3.connect(":memory:")
-    connection.execute('CREATE TABLE data (x0, x1, x2, x3, "_rowid_", prediction)')
-    connection.execute("INSERT INTO data VALUES (1, 2, NULL, 4, 5, 6)")
-    found = connection.execute(tcboost.to_sql(MODELS["stage_wise"](), dialect="sqlite"))
-    assert len(found.description) == 6 + 1 + 3
+    connection.execute("CREATE TABLE data (x0, x1, x2, x3, prediction)")
+    connection.execute("INSERT INTO data VALUES (1, 2, NULL, 4, 5)")
+    form = MODELS["stage_wise"]().additive_
+    label = form.classes[form.best([[1.0, 2.0, np.nan, 4.0]])][0]
+    assert connection.execute(text).fetchall() == [(1, 2, None, 4, 5, label)]
+    connection.close()
+
+
+def test_features_of_sqlite_that_are_called_as_its_rowid():
+    axis = cuts(np.random.default_rng(0), 9)
+    terms = [((0,), (axis,)), ((1,), (axis,))]
+    model = by_hand(terms, [0, 1, 2], feature_names=("_rowid_", "ROWID"))
+    X = np.repeat(rows(model, 60), 2, axis=0)[:, [0, 0]]
+    connection = sqlite3.connect(":memory:")
+    connection.execute("CREATE TABLE data (_rowid_ DOUBLE, ROWID DOUBLE)")
+    connection.executemany("INSERT INTO data VALUES (?, ?)", X.tolist())
+    found = connection.execute(tcboost.to_sql(model, dialect="sqlite")).fetchall()
+    assert [row[2] for row in found] == model.best(X).tolist()
     connection.close()
 
 

@@ -36,7 +36,8 @@ def to_sql(
     multiples of one unit, and so exact.
 
     PostgreSQL 12, DuckDB and SQLite 3.35 or later know all that is used. In SQLite the table
-    has a rowid: it is no view. Where the loss tells no probabilities, there are none.
+    has a rowid, so it is no view, and no column but a feature is called ``_rowid_``. Where the
+    loss tells no probabilities, there are none.
 
     Parameters
     ----------
