@@ -27,6 +27,7 @@ NAMES = (
     "corrective",
     "stumps",
     "predict",
+    "writers",
     "growth",
     "threads",
     "memory",

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from .path import plot_theta_path, theta_path
     from .relatives import AdaBoostSAMME, MultiBoostSAMME
     from .thinning import thin
+    from .writers import to_c, to_javascript, to_onnx, to_python, to_sql
 
     __version__: str
 
@@ -30,6 +31,11 @@ __all__ = [
     "solve_master",
     "theta_path",
     "thin",
+    "to_c",
+    "to_javascript",
+    "to_onnx",
+    "to_python",
+    "to_sql",
     "verify",
 ]
 
@@ -46,6 +52,7 @@ _LATER = {
     ".path": ("plot_theta_path", "theta_path"),
     ".relatives": ("AdaBoostSAMME", "MultiBoostSAMME"),
     ".thinning": ("thin",),
+    ".writers": ("to_c", "to_javascript", "to_onnx", "to_python", "to_sql"),
 }
 
 if not TYPE_CHECKING:

@@ -1,0 +1,109 @@
+"""A model as a module of Python, for its standard library alone."""
+
+from __future__ import annotations
+
+from ..model.additive import Axis, Ordered
+from .common import Model, Path, Scores, content, finished
+
+_MODULE = '''"""{about}
+
+`row` is a sequence of the values of the features; None and NaN are missing.
+"""
+
+from bisect import bisect_left
+from math import exp
+
+CLASSES = {labels}
+FEATURES = {names}
+SCALE = {scale}
+INTERCEPT = {intercept}
+# Of each term the features, each with its cuts or with the cells of its levels; and the scores
+# of every class in each cell: missing values, intervals or levels, any other level.
+TERMS = [{terms}]
+
+
+def scores(row):
+    """The score of every class."""
+    sums = INTERCEPT
+    for axes, table in TERMS:
+        for feature, cells in axes:
+            value = row[feature]
+            if value is None or value != value:
+                table = table[0]
+            elif isinstance(cells, dict):
+                table = table[cells.get(value, -1)]
+            else:
+                table = table[1 + bisect_left(cells, value)]
+        sums = [s + t for s, t in zip(sums, table)]
+    return list(sums)
+
+
+def predict(row):
+    """The class of the largest score, the first on a tie."""
+    found = scores(row)
+    return CLASSES[found.index(max(found))]
+
+
+def probabilities(row):
+    """The probability of every class."""
+    if SCALE is None:
+        raise ValueError("the loss of this model tells no probabilities")
+    found = scores(row)
+    top = max(found)
+    powers = [exp(SCALE * (s - top)) for s in found]
+    total = sum(powers)
+    return [p / total for p in powers]
+'''
+
+
+def to_python(model: Model, path: Path = None) -> str:
+    """The model as the text of a Python module that imports the standard library alone.
+
+    It has ``predict(row)``, the label, ``scores(row)`` and ``probabilities(row)``, lists in the
+    order of `classes_`. The scores are those of the model, bit for bit. None and NaN are
+    missing values. Where the loss tells no probabilities, asking for them is a ValueError.
+
+    Parameters
+    ----------
+    model : estimator or AdditiveModel
+        What to write; estimators must be fitted, and have tables.
+    path : str or path-like, default=None
+        Where to write it as well.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> import tcboost
+    >>> X, y = load_iris(return_X_y=True)
+    >>> module = {}
+    >>> exec(tcboost.to_python(tcboost.AdaBoostMO(max_iter=10).fit(X, y)), module)
+    >>> module["predict"]([5.1, 3.5, 1.4, None])
+    0
+    """
+    told = content(model)
+    text = _MODULE.format(
+        about=told.about(),
+        labels=ascii(told.labels),
+        names=ascii(told.names),
+        scale=None if told.scale is None else float(told.scale),
+        intercept=told.intercept.tolist(),
+        terms="".join(map(_term, told.terms)),
+    )
+    return finished(text, path)
+
+
+def _term(term: Scores) -> str:
+    axes = [(j, _cells(axis)) for j, axis in zip(term.inputs, term.axes, strict=True)]
+    rows = "".join(f"\n        {row}," for row in term.table.tolist())
+    return f"\n    ({axes!a}, [{rows}\n    ]),"
+
+
+def _cells(axis: Axis) -> list[float] | dict[object, int]:
+    if isinstance(axis, Ordered):
+        return axis.cuts.tolist()
+    levels = (str(x) if isinstance(x, str) else float(x) for x in axis.levels)
+    return {level: k + 1 for k, level in enumerate(levels)}

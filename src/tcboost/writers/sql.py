@@ -1,0 +1,224 @@
+"""A model as one SELECT, whose scores are integers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+from ..model.additive import Axis, Level, Levels
+from .common import Content, Model, Path, content, finished, integers
+
+_AT_ONCE = 100  # arguments of a function, or terms of a sum: more are nested
+# By dialects, the columns of a row that was handed on, and the largest of some numbers.
+_DIALECTS = {
+    "postgresql": ("(tcboost_row).*", "GREATEST"),
+    "duckdb": ("tcboost_row.*", "GREATEST"),
+    "sqlite": ("tcboost_data.*", "MAX"),
+}
+_ROWIDS = ("_rowid_", "rowid", "oid")  # of SQLite; a column of that name hides it
+_DOUBLE = "DOUBLE PRECISION"
+_COMMA, _PLUS = ",\n    ", "\n      + "
+
+
+def to_sql(
+    model: Model,
+    path: Path = None,
+    *,
+    table: str = "data",
+    dialect: str = "postgresql",
+    probabilities: bool = True,
+) -> str:
+    """The model as one SELECT: all columns of a table, the class, and the probabilities.
+
+    The columns of the model are called as its features, ``x0``, ``x1``, ... where they have
+    no name; NULL and NaN are missing values. The result has a column ``prediction``, the label,
+    and ``p_1``, ``p_2``, ... in the order of `classes_`. The scores are sums of BIGINT,
+    multiples of one unit, and so exact.
+
+    PostgreSQL 12, DuckDB and SQLite 3.35 or later know all that is used. In SQLite the table
+    has a rowid, so it is no view, and no column but a feature is called ``_rowid_``. Where the
+    loss tells no probabilities, there are none.
+
+    Parameters
+    ----------
+    model : estimator or AdditiveModel
+        What to write; estimators must be fitted, and have tables.
+    path : str or path-like, default=None
+        Where to write it as well.
+    table : str, default="data"
+        Where the rows are; a dot separates a schema from the table.
+    dialect : {"postgresql", "duckdb", "sqlite"}, default="postgresql"
+        For which engine.
+    probabilities : bool, default=True
+        Whether to have them; False needs no EXP.
+
+    Returns
+    -------
+    str
+        Without a semicolon, so that it can be part of another query.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> import tcboost
+    >>> X, y = load_iris(return_X_y=True)
+    >>> text = tcboost.to_sql(tcboost.AdaBoostMO(max_iter=10).fit(X, y), table="flowers")
+    >>> print(text.splitlines()[-2])
+    SELECT (tcboost_row).*, tcboost_6.prediction, tcboost_6.p_1, tcboost_6.p_2, tcboost_6.p_3
+    """
+    if dialect not in _DIALECTS:
+        raise ValueError(f"dialect must be one of {', '.join(_DIALECTS)}, but is {dialect!r}")
+    return finished(_Query(content(model), table, dialect).text(probabilities), path)
+
+
+class _Query:
+    """Common table expressions, each computed once, that end in the prediction.
+
+    They hand a row on as one value, its content or, in SQLite, its rowid, so that no name of
+    theirs meets one of the table.
+    """
+
+    def __init__(self, told: Content, table: str, dialect: str) -> None:
+        self.told, self.sqlite = told, dialect == "sqlite"
+        self.columns, self.largest = _DIALECTS[dialect]
+        self.source = f"{'.'.join(map(_name, table.split('.')))} AS tcboost_data"
+        self.unit, self.intercept, self.tables = integers(told)
+        used = {name.lower() for name in told.names}
+        self.rowid = f"tcboost_data.{next(k for k in _ROWIDS if k not in used)}"
+
+    def text(self, probabilities: bool) -> str:
+        """All of it."""
+        classes = range(1, 1 + len(self.told.labels))
+        s, e, p = ([f"{x}_{c}" for c in classes] for x in "sep")
+        row = self.rowid if self.sqlite else "tcboost_data"
+        top = self._nested(s, lambda part: f"{self.largest}({', '.join(part)})")
+        total = self._nested(e, lambda part: f"({_PLUS.join(part)})")
+        steps = [
+            [f"{row} AS tcboost_row", *self._columns()],
+            ["tcboost_row", *self._cells()],
+            ["tcboost_row", *self._scores()],
+            ["*", f"{top} AS top"],
+        ]
+        result = ["tcboost_row", f"{self._best(s)} AS prediction"]
+        if probabilities and self.told.scale is not None:
+            steps.append(["*", *map(self._power, s, e)])
+            steps.append(["*", f"{total} AS total"])
+            result += [f"{each} / total AS {to}" for each, to in zip(e, p, strict=True)]
+        else:
+            p = []
+        text, source = "", self.source
+        for k, columns in enumerate([*steps, result]):
+            select = f"SELECT {_COMMA.join(columns)}\n  FROM {source}"
+            source = f"tcboost_{k}"
+            text += f"{',' if k else 'WITH'} {source} AS MATERIALIZED (\n  {select})\n"
+        names = [self.columns, *(f"{source}.{name}" for name in ("prediction", *p))]
+        if self.sqlite:
+            source += f" CROSS JOIN {self.source} ON {self.rowid} = tcboost_row"
+        return f"{text}SELECT {', '.join(names)}\nFROM {source}"
+
+    def _columns(self) -> list[str]:
+        """The features in use, as double or as text."""
+        used = sorted({j for term in self.told.terms for j in term.inputs})
+        names = [self.told.names[j] for j in used]
+        for name in names:
+            if names.count(name) > 1:
+                raise ValueError(f"features that are both called {name!r} are no columns")
+        kinds = ["TEXT" if j in self.told.texts else _DOUBLE for j in used]
+        of = zip(used, names, kinds, strict=True)
+        return [f"CAST(tcboost_data.{_name(name)} AS {kind}) AS x_{j}" for j, name, kind in of]
+
+    def _cells(self) -> list[str]:
+        """For each term the place in its table, that of a couple row by row."""
+        found = []
+        for t, term in enumerate(self.told.terms):
+            place = ""
+            for j, axis in zip(term.inputs, term.axes, strict=True):
+                cell = self._cell(j, axis)
+                place = f"{axis.n_cells} * ({place}) + {cell}" if place else cell
+            found.append(f"{place} AS k_{t}")
+        return found
+
+    def _cell(self, j: int, axis: Axis) -> str:
+        """Missing values first: NaN is above all numbers, but in SQLite, where it is NULL."""
+        missing = f"x_{j} IS NULL"
+        if j in self.told.texts:
+            assert isinstance(axis, Levels)
+            whens = [f"x_{j} = {_literal(x)} THEN {k}" for k, x in enumerate(axis.levels, 1)]
+            last = axis.n_cells - 1
+        else:
+            if not self.sqlite:
+                missing += f" OR x_{j} = CAST('NaN' AS {_DOUBLE})"
+            cuts, (*of, last) = axis.ends[0].tolist(), axis.ends[1].tolist()
+            pairs = zip(map(_exact, cuts), of, strict=True)
+            whens = [f"x_{j} <= {cut} THEN {k}" for cut, k in pairs]
+        lines = "".join(f"\n      WHEN {when}" for when in [f"{missing} THEN 0", *whens])
+        return f"CASE{lines} ELSE {last} END"
+
+    def _scores(self) -> list[str]:
+        """Of each class the sum over all terms."""
+        rows = [table.reshape(-1, len(self.told.labels)).T.tolist() for table in self.tables]
+        found = []
+        for c, base in enumerate(self.intercept.tolist()):
+            terms = [self._entry(f"k_{t}", of_classes[c]) for t, of_classes in enumerate(rows)]
+            terms.append(f"CAST({base} AS BIGINT)")
+            total = self._nested(terms, lambda part: f"({_PLUS.join(part)})")
+            found.append(f"{total} AS s_{c + 1}")
+        return found
+
+    def _entry(self, place: str, values: Sequence[int]) -> str:
+        """The value at a place; of an array, which takes no longer where they are many."""
+        if not self.sqlite:
+            return f"(CAST(ARRAY[{', '.join(map(str, values))}] AS BIGINT[]))[{place} + 1]"
+        whens = " ".join(f"WHEN {k} THEN {n}" for k, n in enumerate(values))
+        return f"CASE {place} {whens} END"
+
+    def _best(self, scores: Sequence[str]) -> str:
+        *labels, last = map(_literal, self.told.labels)
+        whens = zip(scores[:-1], labels, strict=True)
+        lines = "".join(f"\n      WHEN {s} = top THEN {label}" for s, label in whens)
+        return f"CASE{lines} ELSE {last} END"
+
+    def _power(self, score: str, power: str) -> str:
+        """Of e; not below the least number that PostgreSQL can tell from an underflow."""
+        assert self.told.scale is not None
+        factor = _exact(math.ldexp(self.told.scale, self.unit))
+        return f"EXP({self.largest}(({score} - top) * ({factor}), -700)) AS {power}"
+
+    def _nested(self, parts: Sequence[str], join: Callable[[Sequence[str]], str]) -> str:
+        """All parts joined, not too many at once."""
+        while len(parts) > 1:
+            groups = range(0, len(parts), _AT_ONCE)
+            at_once = [parts[k : k + _AT_ONCE] for k in groups]
+            parts = [join(part) if len(part) > 1 else part[0] for part in at_once]
+        return parts[0]
+
+
+def _exact(value: float) -> str:
+    """An integer times a power of two: not all engines read decimals to the nearest double."""
+    fraction, exponent = math.frexp(value)
+    integer = int(math.ldexp(fraction, 53))
+    zeros = min((integer & -integer).bit_length() - 1, max(53 - exponent, 0)) if integer else 53
+    exponent = exponent - 53 + zeros if integer else 0
+    text = f"CAST({integer >> zeros} AS {_DOUBLE})"
+    sign = "/" if exponent < 0 else "*"
+    for power in range(0, abs(exponent), 62):
+        text += f" {sign} {2 ** min(62, abs(exponent) - power)}"
+    return text if exponent == 0 else f"{text} /* {value!r} */"
+
+
+def _literal(value: Level) -> str:
+    if isinstance(value, str):
+        return f"'{_whole(value).replace(chr(39), chr(39) * 2)}'"
+    if isinstance(value, float):
+        return f"({_exact(value)})"
+    return str(value).upper()
+
+
+def _name(name: str) -> str:
+    return f'"{_whole(name).replace(chr(34), chr(34) * 2)}"'
+
+
+def _whole(text: str) -> str:
+    if "\0" in text:
+        raise ValueError(f"text of SQL has no zeros, but {text!r} has")
+    return text
