@@ -28,7 +28,7 @@ def test_the_page_prints_what_it_says(page, tmp_path, monkeypatch):
     shown, found = re.findall(number, output), re.findall(number, printed.getvalue())
     assert re.sub(number, "#", printed.getvalue()) == re.sub(number, "#", output)
     assert [float(x) for x in found] == pytest.approx([float(x) for x in shown], rel=0.2)
-    assert (tmp_path / "wine.tcb").exists() == (page == "README.md")
+    assert (tmp_path / "wine.json").exists() == (page == "README.md")
 
 
 WITH_EXAMPLES = sorted(

@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING
 
 from .classifier import TCBoostClassifier
 from .correctors import solve_master
-from .model import load, save
 
 if TYPE_CHECKING:
+    from .model_file import ModelFileError, load, save
     from .named import AdaBoostECC, AdaBoostMO, MultiBoostECC, MultiBoostHinge, MultiBoostMO
     from .path import plot_theta_path, theta_path
     from .relatives import AdaBoostSAMME, MultiBoostSAMME
@@ -18,6 +18,7 @@ __all__ = [
     "AdaBoostECC",
     "AdaBoostMO",
     "AdaBoostSAMME",
+    "ModelFileError",
     "MultiBoostECC",
     "MultiBoostHinge",
     "MultiBoostMO",
@@ -34,6 +35,7 @@ __all__ = [
 # Where the other names are. They are loaded when one is first asked for: the import of tcboost
 # takes a fifth less.
 _LATER = {
+    ".model_file": ("ModelFileError", "load", "save"),
     ".named": (
         "AdaBoostECC",
         "AdaBoostMO",

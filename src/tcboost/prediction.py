@@ -193,11 +193,12 @@ class ScoringClassifier(ClassifierMixin, BaseEstimator):
     def _about_form(self) -> dict[str, Any]:
         """What an `AdditiveModel` knows beside its tables."""
         names = getattr(self, "feature_names_in_", None)
+        scale = self.probability_scale_
         return {
             "n_features": self.n_features_in_,
             "feature_names": None if names is None else tuple(map(str, names)),
             "classes": self.classes_,
-            "probability_scale": self.probability_scale_,
+            "probability_scale": None if np.isnan(scale) else scale,
         }
 
     def _paper_margins(self, X: Vector, y: NDArray[np.intp]) -> Vector:

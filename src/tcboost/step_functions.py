@@ -5,13 +5,23 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .features import Rule
-from .model.additive import AdditiveModel, Axis, Levels, Ordered, Term, canonical, on_unit
+from .model.additive import (
+    MISSING,
+    AdditiveModel,
+    Axis,
+    Levels,
+    Ordered,
+    Term,
+    canonical,
+    on_unit,
+)
 from .oracles import Stump
 
 Vector = NDArray[np.float64]
@@ -71,14 +81,16 @@ def additive_model(
     intercept: Vector,
     weigh: Weigh | None = None,
     decode: NDArray[np.int8] | None = None,
+    unit: int | None = None,
     **about: Any,
 ) -> AdditiveModel:
     """``F(x) = intercept + sum_t h_t(x) vectors_t``, with `about` of an `AdditiveModel`.
 
-    Coefficients are rounded to the unit; from there on all is exact, and so the same for any
-    order of the rules. With the weights of cells it is in canonical form.
+    Coefficients are rounded to the unit, this one or their own; from there on all is exact, and
+    so the same for any order of the rules. With the weights of cells it is in canonical form.
     """
-    unit = unit_of(np.concatenate([vectors, intercept[None]]), decode)
+    if unit is None:
+        unit = unit_of(np.concatenate([vectors, intercept[None]]), decode)
     v = steps.sign[:, None] * on_unit(vectors, unit)
     b = on_unit(intercept, unit)
     constant = (steps.threshold == -np.inf) & steps.missing_right
@@ -117,3 +129,61 @@ def _step_function(steps: Steps, rules: NDArray[np.intp], v: Vector) -> tuple[Ax
     np.add.at(jumps, np.searchsorted(cuts, threshold[inside], side="right"), 2.0 * v[inside])
     missing = low + 2.0 * v[steps.missing_right[rules]].sum(axis=0)
     return Ordered(cuts), np.concatenate([missing[None], low + np.cumsum(jumps, axis=0)])
+
+
+def rules_of(form: AdditiveModel) -> tuple[list[Rule], Vector, Vector] | None:
+    """The rules of a form, their class vectors and the intercept; None if it is of no rules.
+
+    The inverse of `additive_model`, exact: a rule is +1 on one side, -1 on the other, so that
+    jumps are twice the vectors, and one with a vector of zeros is not seen. On which side rules
+    have missing values the claim says; where no value was missing in training, `_heavier` does.
+    """
+    rules, vectors, intercept = list[Rule](), list[Vector](), form.intercept.copy()
+    right = form.claim and form.claim.missing_right
+    for k, term in enumerate(form.terms):
+        axis, j = term.axes[0], term.inputs[0]
+        if len(term.inputs) > 1 or term.weight is None:
+            return None
+        if isinstance(axis, Levels):
+            found = _level_rules(j, axis, term.table)
+            low = term.table[-1]
+        else:
+            found = _cut_rules(j, axis, term, right[k] if right else None)
+            low = term.table[1]
+        if found is None:
+            return None
+        kept = [(rule, vector) for rule, vector in found if vector.any()]
+        rules += [rule for rule, _ in kept]
+        vectors += [vector for _, vector in kept]
+        intercept += low + sum(vector for _, vector in kept)
+    return rules, np.reshape(vectors, (-1, form.n_outputs)), intercept
+
+
+def _level_rules(j: int, axis: Levels, table: Vector) -> list[tuple[Rule, Vector]] | None:
+    """Each level against all others; missing values are the last one."""
+    if not axis.numeric:
+        return None
+    levels = [*map(float, axis.levels), np.nan]
+    order = [*range(1, axis.n_cells - 1), MISSING]
+    rules = [Rule(j, level=level) for level in levels]
+    return list(zip(rules, (table[order] - table[-1]) / 2.0, strict=True))
+
+
+def _cut_rules(
+    j: int, axis: Ordered, term: Term, right: Vector | None
+) -> list[tuple[Rule, Vector]]:
+    """At each cut the rule with missing values on its left, and the one on its right."""
+    assert term.weight is not None
+    cuts, table = axis.cuts.tolist(), term.table
+    v = np.diff(table[1:], axis=0) / 2.0
+    if not term.weight[MISSING] > 0:
+        # Those of training go with the larger side: so do missing ones, as the table says.
+        same = np.flatnonzero((table[1:] == table[MISSING]).all(axis=1)).tolist()
+        lighter = np.cumsum(term.weight[1:-1]) < 0.5 * term.weight.sum()
+        n = min(same, key=lambda n: abs(n - np.count_nonzero(lighter)), default=0)
+        return [(Rule(j, cut, k < n), v[k]) for k, cut in enumerate(cuts)]
+    R = np.zeros_like(v) if right is None else right
+    sides = zip(cuts, v - R, R, strict=True)
+    both = [[(Rule(j, c, False), a), (Rule(j, c, True), b)] for c, a, b in sides]
+    missing = (table[MISSING] - table[1]) / 2.0 - R.sum(axis=0)
+    return [*chain.from_iterable(both), (Rule(j, np.inf, True), missing)]

@@ -33,8 +33,8 @@ def new_rows():
 
 
 def through_file(model, tmp_path):
-    tcboost.save(model, tmp_path / "model.tcb")
-    return tcboost.load(tmp_path / "model.tcb")
+    tcboost.save(model, tmp_path / "model.json")
+    return tcboost.load(tmp_path / "model.json")
 
 
 def assert_same_tables(one, other):
@@ -168,7 +168,7 @@ def test_a_loaded_model_is_gone_on_from(tmp_path):
 
 
 def test_what_cannot_be_saved(tmp_path):
-    path = tmp_path / "model.tcb"
+    path = tmp_path / "model.json"
     with pytest.raises(NotFittedError):
         tcboost.save(TCBoostClassifier(), path)
     model = TCBoostClassifier(1.0, 0.5).fit(*rows())
