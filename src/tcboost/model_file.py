@@ -21,7 +21,7 @@ from .coding import check_coding_matrix
 from .ensemble import Ensemble
 from .features import Rule
 from .losses import LOSSES
-from .model.additive import MISSING, AdditiveModel, Ordered
+from .model.additive import MISSING, AdditiveModel, Axis, Ordered
 from .model.json_file import (
     ModelFileError,
     Node,
@@ -91,13 +91,8 @@ def save(model: Any, path: str | os.PathLike[str], *, claim: bool = True) -> Non
     >>> bool((again.predict(X) == model.predict(X)).all())
     True
     """
-    entries = _document(model, claim)
-    content = encoded(entries)
-    again = _model(parsed(content, len(content)))  # what is written, can be read
-    if isinstance(model, TCBoostClassifier) and not _same_rules(model, again):
-        entries["rules"] = _rules_entries(model)
-        content = encoded(entries)
-        _model(parsed(content, len(content)))
+    content = encoded(_document(model, claim))
+    _model(parsed(content, len(content)))  # what is written, can be read
     if os.fspath(path).endswith(".json.gz"):
         content = zlib.compress(content, 9, 31)  # gzip, its time stamp zero
     replace_file(path, content)
@@ -139,7 +134,7 @@ def load(path: str | os.PathLike[str], *, max_bytes: int = 64 << 20) -> Any:
 
 
 def _document(model: Any, claim: bool) -> dict[str, Any]:
-    """All of the file, but for rules that the form does not tell."""
+    """All of the file."""
     if isinstance(model, AdditiveModel):
         told = claim_entries(model.claim if claim else None)
         return document(vars(model), form_entries(model), needs(model), claim=told)
@@ -164,6 +159,8 @@ def _document(model: Any, claim: bool) -> dict[str, Any]:
     fitted = {"theta": model.theta_, "certificate": _certificate_entries(model.certificate_)}
     if isinstance(model, TCBoostClassifier):
         others = {"cv_results": _table_entries(model.cv_results_)}
+        if not _told(form if claim else replace(form, claim=None), model):
+            others["rules"] = _rules_entries(model)
         fitted |= {name: getattr(model, name + "_") for name in ("alpha", "l1_ratio", "n_iter")}
     return document(
         about,
@@ -257,12 +254,11 @@ def _asked(rule: Rule) -> float:
     return float(value)
 
 
-def _same_rules(one: Any, other: Any) -> bool:
-    return (
-        repr(one.rules_) == repr(other.rules_)  # NaN, which is not equal to itself, is a level
-        and np.array_equal(one.coef_, other.coef_)
-        and np.array_equal(one.intercept_, other.intercept_)
-    )
+def _told(form: AdditiveModel, model: TCBoostClassifier) -> bool:
+    """Whether the tables tell the rules."""
+    rules, *vectors = rules_of(form) or ([], np.zeros(0), np.zeros(0))
+    same = map(np.array_equal, vectors, (model.coef_, model.intercept_))
+    return repr(rules) == repr(model.rules_) and all(same)  # NaN may be a level
 
 
 # ---------------------------------------------------------------- to an estimator
@@ -456,6 +452,11 @@ def _discriminant(node: Node, n_features: int) -> Any:
     return Discriminant(coef.numbers(n_features), threshold.real(), int(sign.signs()))
 
 
+def _ends(axis: Axis) -> list[Any]:
+    """Values that end its cells: their order, and the last cell, are the same for both kinds."""
+    return axis.cuts.tolist() if isinstance(axis, Ordered) else list(axis.levels)
+
+
 def _about(form: AdditiveModel) -> dict[str, Any]:
     return {"n_features": form.n_features, "feature_names": None, "classes": form.classes}
 
@@ -468,12 +469,9 @@ def _check_same(node: Node, compiled: AdditiveModel, form: AdditiveModel) -> Non
         axis, other = term.axes[0], terms.pop(term.inputs, None)
         rows = np.zeros_like(term.table)
         if other is not None:
-            merged = other.axes[0]
-            same &= type(merged) is type(axis)
-            values = axis.cuts if isinstance(axis, Ordered) else np.array(axis.levels)
-            cells = [MISSING, *merged.cells(values).tolist(), merged.n_cells - 1]
-            same &= {*cells} == {*range(merged.n_cells)}
-            rows = other.table[cells]
+            merged, ends = other.axes[0], _ends(axis)
+            same &= type(merged) is type(axis) and {*_ends(merged)} <= {*ends}
+            rows = other.table[[MISSING, *merged.cells(ends), merged.n_cells - 1]]
         constant = term.table - rows
         same &= bool((constant == constant[0]).all())
         intercept += constant[0]
