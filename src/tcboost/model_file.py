@@ -144,7 +144,8 @@ def _document(model: Any, claim: bool) -> dict[str, Any]:
     if _ESTIMATORS.get(name) is not type(model):
         raise ValueError(f"model must be an estimator of this package, got {model!r}")
     check_is_fitted(model)
-    about, form = model._about_form(), getattr(model, "additive_", None)
+    about = model._about_form()
+    form: Any = getattr(model, "additive_", None)
     about["classes"] = model.classes_
     if form is not None:
         entries, requires = form_entries(form), needs(form)
@@ -453,7 +454,7 @@ def _discriminant(node: Node, n_features: int) -> Any:
 
 
 def _ends(axis: Axis) -> list[Any]:
-    """Values that end its cells: their order, and the last cell, are the same for both kinds."""
+    """Values of all of its cells but the first and the last, in their order."""
     return axis.cuts.tolist() if isinstance(axis, Ordered) else list(axis.levels)
 
 
