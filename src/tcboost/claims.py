@@ -80,7 +80,7 @@ def claim_within_budget(run: Run, model: Model, form: AdditiveModel) -> Claim:
     columns = "codes" if codes is None else "listed codes"
     held_out = 0 if run.held_out is None else len(run.held_out.rows)
     return Claim(
-        loss=next(name for name, loss in LOSSES.items() if loss is task.loss),
+        loss=next(name for name, loss in LOSSES.items() if loss.name == task.loss.name),
         margin="codeword" if isinstance(task.margin, Codeword) else "pairwise",
         columns="bits" if isinstance(chooser, FixedCode) else columns,
         theta=proof.theta,

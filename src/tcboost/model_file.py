@@ -93,7 +93,7 @@ def save(model: Any, path: str | os.PathLike[str], *, claim: bool = True) -> Non
     """
     content = encoded(_document(model, claim))
     _model(parsed(content, len(content)))  # what is written, can be read
-    if os.fspath(path).endswith(".json.gz"):
+    if os.fsdecode(path).endswith(".json.gz"):
         content = zlib.compress(content, 9, 31)  # gzip, its time stamp zero
     replace_file(path, content)
 
@@ -127,7 +127,7 @@ def load(path: str | os.PathLike[str], *, max_bytes: int = 64 << 20) -> Any:
             root = parsed(file.read(max_bytes + 1), max_bytes)
         return _model(root)
     except ModelFileError as e:
-        raise ModelFileError(f"{str(e)[:1000]} (in {os.fspath(path)!s})") from None
+        raise ModelFileError(f"{str(e)[:1000]} (in {os.fsdecode(path)})") from None
 
 
 # ---------------------------------------------------------------- from an estimator

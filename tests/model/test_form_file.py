@@ -1,6 +1,8 @@
 """The form and its claim come back from a file, all bits of them."""
 
+import ast
 from dataclasses import fields, is_dataclass, replace
+from pathlib import Path
 
 import make_frozen
 import numpy as np
@@ -190,3 +192,14 @@ def test_a_form_that_is_none_is_not_saved(change, why, tmp_path):
     with pytest.raises(ValueError, match=why):
         tcboost.save(form, tmp_path / "model.json")
     assert not list(tmp_path.iterdir())
+
+
+def test_form_and_file_import_nothing_of_the_fit():
+    for path in Path(tcboost.__file__).with_name("model").glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and node.level > 1:
+                assert node.module in ("_core", "_kept"), path.name
+            elif isinstance(node, ast.Import | ast.ImportFrom) and not node.level:
+                names = [a.name for a in node.names if isinstance(node, ast.Import)]
+                top = {name.split(".")[0] for name in names or [node.module]}
+                assert not top & {"tcboost", "sklearn", "scipy", "joblib"}, path.name
