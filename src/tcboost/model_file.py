@@ -23,8 +23,6 @@ from .features import Rule
 from .losses import LOSSES
 from .model.additive import MISSING, AdditiveModel, Axis, Ordered
 from .model.json_file import (
-    ModelFileError,
-    Node,
     claim_entries,
     classes_of,
     document,
@@ -36,6 +34,7 @@ from .model.json_file import (
     parsed,
     plain_number,
 )
+from .model.node import ModelFileError, Node
 from .model.replace import replace_file
 from .named import AdaBoostECC, AdaBoostMO, MultiBoostECC, MultiBoostHinge, MultiBoostMO
 from .oracles import Column, Discriminant, Product, Stump
@@ -185,8 +184,8 @@ def _parameters(model: Any) -> dict[str, Any]:
     """Those with a plain form: numbers, strings, lists of them."""
     parameters = model.get_params(deep=False)
     for name in {"cv", "random_state"} & parameters.keys():
-        if not isinstance(parameters[name], int | np.integer | None):
-            del parameters[name]  # a splitter, a generator
+        if not isinstance(parameters[name], int | np.integer | None):  # a splitter, a generator
+            parameters[name] = type(model)().get_params()[name]
     for name in {"categorical_features", "coding"} & parameters.keys():
         if not isinstance(parameters[name], str | None):
             parameters[name] = np.asarray(parameters[name]).tolist()
@@ -302,6 +301,8 @@ def _unfitted(estimator: Any, node: Node) -> Any:
             if isinstance(key.value, list | dict):
                 raise key.fail("must be a class")
         given["class_weight"] = {key.value: weight.number() for key, weight in entries}
+    if isinstance(given.get("cv"), list | str):
+        raise node["cv"].fail("must be an integer or null")
     model = estimator(**given)
     try:
         model._validate_params()

@@ -149,6 +149,9 @@ def test_columns_and_splitters(mask, tmp_path):
     again = through_file(model, tmp_path)
     assert_same_model(model, again, new_rows())
     assert again.cv == 5  # a splitter has no plain form
+    first = (tmp_path / "model.json").read_bytes()
+    through_file(again, tmp_path)
+    assert (tmp_path / "model.json").read_bytes() == first
     assert again.categorical_features == mask.tolist()
     # What was chosen makes the same model without a splitter.
     again.set_params(alpha=again.alpha_, l1_ratio=again.l1_ratio_).fit(X, y)

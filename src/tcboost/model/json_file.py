@@ -9,15 +9,12 @@ from __future__ import annotations
 import json
 import math
 import re
-import sys
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from importlib.metadata import version
-from itertools import chain, pairwise
-from operator import gt
-from types import NoneType
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -25,31 +22,19 @@ from numpy.typing import NDArray
 
 from .additive import AdditiveModel, Axis, Levels, Ordered, Term
 from .claim import Claim, RowWeights
+from .node import LISTED, MOST, WHOLE, ModelFileError, Node
 
 Vector = NDArray[np.float64]
 
 FORMAT, VERSION = "tcboost-model", 2
 KNOWN = ("ordered", "levels", "pairs", "decode", "stumps", "products", "discriminants")
-MOST = sys.float_info.max
-_WHOLE = 2**53  # integers up to it are doubles
-# What a text may hold, so that no text of 64 MiB takes 1 GB.
-_BRACKETS, _STRINGS, _ESCAPES, _COMMAS, _DEPTH = 10**6, 10**6, 10**6, 8 * 10**6, 16
+# What a text may hold beside `LISTED` lists and strings: no text of 64 MiB then takes 1 GB.
+_ESCAPES, _COMMAS, _DEPTH = 10**6, 8 * 10**6, 16
 _SCORES = 1 << 26  # of all cells together
 _TERMS = 1 << 15
-_LONGEST = 2000  # characters of a message
 _KINDS = {"b": (bool,), "i": (int, str), "u": (int, str), "f": (int, float), "U": (str,)}
-_REALS: dict[Any, Any] = {None: math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 _LOSSES = "cross-entropy", "exponential", "logistic", "squared_hinge", "hinge"
 _COLUMNS = "vectors", "codes", "listed codes", "bits"
-
-
-class ModelFileError(ValueError):
-    """What is wrong with a model file, after the place of it as a JSON pointer."""
-
-    def __init__(self, message: str) -> None:
-        super().__init__(
-            message if len(message) <= _LONGEST else message[: _LONGEST - 3] + "..."
-        )
 
 
 class Refused:
@@ -57,167 +42,6 @@ class Refused:
 
     def __init__(self, why: str) -> None:
         self.why = why
-
-
-class Node:
-    """A value of a document and where it is. A check that fails says so."""
-
-    __slots__ = "at", "value"
-
-    def __init__(self, value: Any, at: str = "") -> None:
-        self.value, self.at = value, at
-
-    def fail(self, why: str) -> ModelFileError:
-        """The error of this place."""
-        return ModelFileError(f"{self.at or '/'}: {why}")
-
-    def child(self, key: object) -> Node:
-        """What is there, or null."""
-        known = self.value.get(key) if isinstance(self.value, dict) else self.value[key]
-        return Node(known, f"{self.at}/{str(key).replace('~', '~0').replace('/', '~1')}")
-
-    def __getitem__(self, name: str) -> Node:
-        """An entry of an object; one that is not there is null."""
-        if not isinstance(self.value, dict):
-            raise self.fail("must be an object")
-        return self.child(name)
-
-    def items(self, length: int | None = None) -> Iterator[Node]:
-        """Those of a list, one by one: nodes take more memory than what they hold."""
-        if not isinstance(self.value, list) or length not in (None, len(self.value)):
-            raise self.fail("must be a list" + ("" if length is None else f" of {length}"))
-        return (self.child(k) for k in range(len(self.value)))
-
-    def values(self, *types: type) -> list[Any]:
-        """A list of values of these types."""
-        found = [] if self.items() is None else list(self.value)
-        if len(found) > _BRACKETS:
-            raise self.fail(f"must be a list of at most {_BRACKETS}")
-        if not set(map(type, found)) <= {*types}:
-            k = next(k for k, one in enumerate(found) if type(one) not in types)
-            raise self.child(k).fail(f"must be {' or '.join(one.__name__ for one in types)}")
-        return found
-
-    def text(self, *allowed: str) -> str:
-        """A string, one of these if there are any."""
-        if not isinstance(self.value, str) or (allowed and self.value not in allowed):
-            raise self.fail(f"must be {' or '.join(map(repr, allowed)) or 'a string'}")
-        return self.value
-
-    def flag(self) -> bool:
-        """True or false."""
-        if not isinstance(self.value, bool):
-            raise self.fail("must be true or false")
-        return self.value
-
-    def whole(self, low: int = 0, high: int = _WHOLE) -> int:
-        """An integer."""
-        if type(self.value) is not int or not low <= self.value <= high:
-            raise self.fail(f"must be an integer from {low} to {high}")
-        return self.value
-
-    def entries(self) -> Iterator[tuple[str, Node]]:
-        """Those of an object."""
-        if not isinstance(self.value, dict):
-            raise self.fail("must be an object")
-        return ((name, self.child(name)) for name in self.value)
-
-    def number(self, low: float = -MOST, high: float = MOST) -> float:
-        """A finite number; the parser takes no others."""
-        if type(self.value) not in (int, float):
-            raise self.fail("not a finite number")
-        if not low <= self.value <= high:
-            raise self.fail(f"must be from {low:g} to {high:g}")
-        return float(self.value)
-
-    def real(self) -> float:
-        """A number, which may be infinite, or not known: see `plain_number`."""
-        if type(self.value) in (int, float):
-            return float(self.value)
-        if not isinstance(self.value, NoneType | str) or self.value not in _REALS:
-            raise self.fail("not a number")
-        return float(_REALS[self.value])
-
-    def reals(self) -> Vector:
-        """A list of such numbers."""
-        found = [_REALS.get(x, x) for x in self.values(int, float, str, NoneType)]
-        if not set(map(type, found)) <= {int, float}:
-            k = next(k for k, x in enumerate(found) if isinstance(x, str))
-            raise self.child(k).fail("not a number")
-        return np.array(found, dtype=np.float64)
-
-    def numbers(self, *shape: int | None, low: float = -MOST, high: float = MOST) -> Vector:
-        """An array of finite numbers; lists of None may have any length, all the same."""
-        values, lengths = [self.value], list[int]()
-        for n in shape:
-            if n is None:
-                n = len(values[0]) if values and type(values[0]) is list else 0
-            for k, value in enumerate(values):
-                if type(value) is not list or len(value) != n:
-                    raise self._inside(k, lengths).fail(f"must be a list of {n}")
-            values, lengths = list(chain.from_iterable(values)), [*lengths, n]
-        if not set(map(type, values)) <= {int, float}:
-            k = next(k for k, x in enumerate(values) if type(x) not in (int, float))
-            raise self._inside(k, lengths).fail("not a finite number")
-        array = np.array(values, dtype=np.float64)
-        outside = ~((low <= array) & (array <= high))
-        if outside.any():
-            why = f"must be from {low:g} to {high:g}"
-            raise self._inside(int(outside.argmax()), lengths).fail(why)
-        return array.reshape(lengths)
-
-    def wholes(self, *shape: int | None, low: int, high: int) -> NDArray[np.int64]:
-        """An array of integers."""
-        array = self.numbers(*shape, low=low, high=high)
-        odd = array != np.rint(array)
-        if odd.any():
-            raise self._inside(int(odd.argmax()), array.shape).fail("not an integer")
-        return array.astype(np.int64)
-
-    def signs(self, *shape: int | None) -> NDArray[np.int8]:
-        """An array of -1 and +1."""
-        array = self.wholes(*shape, low=-1, high=1)
-        if not array.all():
-            zero = int((array == 0).argmax())
-            raise self._inside(zero, array.shape).fail("must be -1 or 1")
-        return array.astype(np.int8)
-
-    def on_unit(self, unit: int, *shape: int | None) -> Vector:
-        """An array of multiples of 2^unit, each below 2^53 of them."""
-        array = self.numbers(*shape)
-        with np.errstate(over="ignore", under="ignore"):
-            times = np.ldexp(array, -unit)
-            odd = (times != np.rint(times)) | (np.ldexp(times, unit) != array)
-        odd |= np.abs(times) >= _WHOLE
-        if odd.any():
-            why = f"must be a multiple of 2^{unit}, and below 2^{unit + 53}"
-            raise self._inside(int(odd.argmax()), array.shape).fail(why)
-        return array
-
-    def ascending(self) -> Vector:
-        """A list of finite numbers, each above the one before it."""
-        found = self.values(int, float)
-        above = [*map(gt, found[1:], found)]
-        if not all(above):
-            raise self.child(above.index(False) + 1).fail("must be above the one before it")
-        return np.array(found, dtype=np.float64)
-
-    def places(self, n: int, least: int = 0) -> tuple[int, ...]:
-        """Places among n, in ascending order."""
-        found = [one.whole(0, n - 1) for one in self.items()]
-        if len(found) < least or any(a >= b for a, b in pairwise(found)):
-            raise self.fail(f"must ascend, and be {least} or more")
-        return tuple(found)
-
-    def gathered(self, name: str) -> Node:
-        """An entry of each of a list of objects, as a list."""
-        return Node([one[name].value for one in self.items()], f"{self.at}/*/{name}")
-
-    def _inside(self, k: int, lengths: Any) -> Node:
-        """The place of entry k of a nested list."""
-        index = [str(i) for i in np.unravel_index(k, lengths)] if len(lengths) else []
-        at = self.at.replace("*", index.pop(0)) if "/*/" in self.at and index else self.at
-        return Node(None, "/".join([at, *index]))
 
 
 def plain_number(x: float) -> Any:
@@ -260,8 +84,8 @@ def parsed(content: bytes, max_bytes: int) -> Node:
         return refused[-1]
 
     def whole(text: str) -> int | Refused:
-        value = int(text) if len(text) < 20 else _WHOLE + 1
-        return value if abs(value) <= _WHOLE else refuse("an integer above 2^53")
+        value = int(text) if len(text) < 20 else WHOLE + 1
+        return value if abs(value) <= WHOLE else refuse("an integer above 2^53")
 
     def real(text: str) -> float | Refused:
         value = float(text)
@@ -333,13 +157,13 @@ def _check_size(content: bytes) -> None:
     check("backslashes", content.count(b"\\"), 2 * _ESCAPES)
     text = np.frombuffer(re.sub(rb"\\.", b"", content, flags=re.DOTALL), dtype=np.uint8)
     quotes = text == ord('"')
-    check("strings", int(np.count_nonzero(quotes)) // 2, _STRINGS)
+    check("strings", int(np.count_nonzero(quotes)) // 2, LISTED)
     outside = text[~np.logical_xor.accumulate(quotes)] if len(text) else text
     check("commas", int(np.count_nonzero(outside == ord(","))), _COMMAS)
     # [ and { differ in one bit, as ] and } do.
     opening, closing = ((outside | 32) == ord(bracket) for bracket in "{}")
     brackets = np.flatnonzero(opening | closing)
-    check("brackets", len(brackets) // 2, _BRACKETS)
+    check("brackets", len(brackets) // 2, LISTED)
     depth = np.cumsum(np.where(opening[brackets], 1, -1))
     check("lists in each other", int(depth.max(initial=0)), _DEPTH)
 
@@ -365,7 +189,7 @@ def classes_entries(classes: NDArray[Any]) -> dict[str, Any]:
     if kind not in "biufUO" or (kind == "O" and not all(isinstance(v, str) for v in values)):
         raise ValueError("only numbers or strings can be saved as classes")
     if kind in "iu":
-        values = [v if abs(v) <= _WHOLE else str(v) for v in values]
+        values = [v if abs(v) <= WHOLE else str(v) for v in values]
     names = {"O": "object", "U": "str"}
     found = {"type": names.get(kind, classes.dtype.name), "values": values}
     if kind == "U" and classes.dtype != np.array(values).dtype:
@@ -458,7 +282,7 @@ def _axis_entries(axis: Axis) -> dict[str, Any]:
             "unit_of_values": axis.unit_of_values,
         }
     # Integers that a reader may refuse are written as the doubles that they stand for.
-    large = [type(x) is int and abs(x) > _WHOLE for x in axis.levels]
+    large = [type(x) is int and abs(x) > WHOLE for x in axis.levels]
     levels = [float(x) if far else x for x, far in zip(axis.levels, large, strict=True)]
     return {"kind": "levels", "levels": levels}
 
@@ -495,7 +319,7 @@ def _form(
     flat = (np.abs(t.table).reshape(-1, K).max(axis=0, initial=0.0) for t in terms)
     reach = sum(flat, np.abs(intercept))
     total = float(reach.max() if decode is None else reach.sum())
-    if math.ldexp(total, -unit) >= _WHOLE:
+    if math.ldexp(total, -unit) >= WHOLE:
         raise node.fail(f"intercept and tables add up to 2^53 times 2^{unit}")
     return AdditiveModel(
         n_features=n_features,
@@ -610,7 +434,7 @@ def _witness(node: Node, form: AdditiveModel) -> AdditiveModel | RowWeights:
         node["kind"].text("additive")
         return _form(node, form.classes, form.n_features, None)
     weight = node["weight"].numbers(None, low=0.0)
-    return RowWeights(node["place"].wholes(len(weight), low=0, high=_WHOLE), weight)
+    return RowWeights(node["place"].wholes(len(weight), low=0, high=WHOLE), weight)
 
 
 def document(
