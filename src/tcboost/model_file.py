@@ -152,16 +152,18 @@ def _document(model: Any, claim: bool) -> dict[str, Any]:
         M = None if model._grown else model.coding_matrix_.tolist()
         scale, requires = about["probability_scale"], ["decode"] * (M is not None)
         entries = {"kind": "columns", "probability_scale": scale, "decode": M}
-    if not isinstance(model, TCBoostClassifier):
-        kind, entries["columns"] = _columns_entries(model)
-        requires += [kind] * (form is None)
     others: dict[str, Any] = {}
-    fitted = {"theta": model.theta_, "certificate": _certificate_entries(model.certificate_)}
+    proof = asdict(model.certificate_).items()
+    certificate = {k: plain_number(v) if isinstance(v, float) else v for k, v in proof}
+    fitted = {"theta": model.theta_, "certificate": certificate}
     if isinstance(model, TCBoostClassifier):
         others = {"cv_results": _table_entries(model.cv_results_)}
         if not _told(form if claim else replace(form, claim=None), model):
             others["rules"] = _rules_entries(model)
         fitted |= {name: getattr(model, name + "_") for name in ("alpha", "l1_ratio", "n_iter")}
+    else:
+        kind, entries["columns"] = _columns_entries(model)
+        requires += [kind] * (form is None)
     return document(
         about,
         entries,
@@ -219,11 +221,6 @@ def _hypothesis_entries(h: Any) -> list[Any]:
     if isinstance(h, Discriminant):
         return [h.coef.tolist(), threshold, sign]
     return [int(h.feature), threshold, sign, bool(h.missing_right)]
-
-
-def _certificate_entries(proof: Any) -> dict[str, Any]:
-    plain = asdict(proof)
-    return {k: plain_number(v) if isinstance(v, float) else v for k, v in plain.items()}
 
 
 def _table_entries(table: dict[str, Any]) -> dict[str, Any]:
