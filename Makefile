@@ -5,8 +5,8 @@ BIN := $(VENV)/bin
 OLDEST := .venv-oldest
 SANITIZED := .venv-sanitize
 
-.PHONY: demo test test-all attack test-oldest test-browser sanitize lint bench bench-peers \
-  bench-default clean
+.PHONY: demo test test-all attack fuzz fuzz-sanitize test-oldest test-browser sanitize lint \
+  bench bench-peers bench-default clean
 
 # Python sources are used in place; a change of the native core or of the settings reinstalls.
 SOURCES := pyproject.toml CMakeLists.txt $(wildcard cpp/*)
@@ -64,6 +64,12 @@ attack: $(VENV)/test.stamp
 	TCBOOST_ATTACK_FROM=$(FROM) TCBOOST_ATTACK_FITS=$(FITS) \
 	$(BIN)/python $(PYTEST) -m '' tests/test_attack.py
 
+# Model files with random faults, FILES of them, in some hours. A run that was stopped goes on
+# where it was; what fails is kept in build/fuzz.
+FILES := 1000000
+fuzz: $(VENV)/test.stamp
+	$(BIN)/python tests/fuzz_files.py --files $(FILES)
+
 # Old versions meet newer ones here, so their warnings are no errors. Needs Python 3.11 or 3.12.
 test-oldest: $(OLDEST)/test.stamp
 	$(OLDEST)/bin/python $(PYTEST) -W default
@@ -82,12 +88,16 @@ test-browser: $(VENV)/test.stamp
 SANITIZE_TESTS = tests/rows tests/oracles tests/correctors tests/model tests/test_boosting.py \
   tests/test_weights.py tests/test_threads.py tests/test_attack.py \
   $(wildcard $(shell grep -l '_core import' src/tcboost/*.py | sed 's|src/tcboost/|tests/test_|'))
-sanitize: $(SANITIZED)/test.stamp
-	LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libstdc++.so)" \
+UNDER_SANITIZERS = LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) \
+	$$($(CXX) -print-file-name=libstdc++.so)" \
 	ASAN_OPTIONS=detect_leaks=0:halt_on_error=1 \
 	UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
-	PYTHONMALLOC=malloc OPENBLAS_NUM_THREADS=1 \
-	$(SANITIZED)/bin/python -m pytest --capture=sys $(SANITIZE_TESTS)
+	PYTHONMALLOC=malloc OPENBLAS_NUM_THREADS=1 $(SANITIZED)/bin/python
+sanitize: $(SANITIZED)/test.stamp
+	$(UNDER_SANITIZERS) -m pytest --capture=sys $(SANITIZE_TESTS)
+
+fuzz-sanitize: $(SANITIZED)/test.stamp
+	$(UNDER_SANITIZERS) tests/fuzz_files.py --files $(FILES) --folder build/fuzz-sanitize
 
 lint: $(VENV)/test.stamp
 	$(BIN)/ruff check .

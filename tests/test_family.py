@@ -123,8 +123,8 @@ def test_stages_margins_pickles_and_files(model, tmp_path):
     assert_array_equal(stages[-1], model.decision_function(X))
     again = pickle.loads(pickle.dumps(model))
     assert_array_equal(again.decision_function(X), stages[-1])
-    tcboost.save(model, tmp_path / "m.tcb")
-    again = tcboost.load(tmp_path / "m.tcb")
+    tcboost.save(model, tmp_path / "m.json")
+    again = tcboost.load(tmp_path / "m.json")
     assert_array_equal(again.decision_function(X), stages[-1])
     assert again.certificate_ == model.certificate_
     assert again.loss == model.loss

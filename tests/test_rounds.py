@@ -145,8 +145,8 @@ def test_a_budget_that_grows_goes_on():
 
 def test_a_model_file_does_not_carry_the_run(tmp_path):
     model = small(MultiBoostECC, warm_start=True).fit(*IRIS)
-    tcboost.save(model, tmp_path / "model.tcb")
-    again = tcboost.load(tmp_path / "model.tcb")
+    tcboost.save(model, tmp_path / "model.json")
+    again = tcboost.load(tmp_path / "model.json")
     assert again.warm_start
     assert not hasattr(again, "_run")
     assert_same_fit(again.set_params(random_state=0).fit(*IRIS), model, IRIS[0])
@@ -208,8 +208,8 @@ def test_early_stopping_goes_on_warm(cls, tmp_path):
     alone = clone(model).set_params(warm_start=False).fit(X, y)
     assert_same_fit(model, alone, X)
     assert_same_fit(model.set_params(max_iter=70).fit(X, y), alone, X)
-    tcboost.save(alone, tmp_path / "model.tcb")
-    again = tcboost.load(tmp_path / "model.tcb")
+    tcboost.save(alone, tmp_path / "model.json")
+    again = tcboost.load(tmp_path / "model.json")
     assert_array_equal(again.decision_function(X), alone.decision_function(X))
     assert_array_equal(again.history_["validation_loss"], alone.history_["validation_loss"])
 

@@ -78,8 +78,8 @@ def test_stages_are_the_models_after_each_round(cls, n_classes):
 @pytest.mark.parametrize("cls", PAPER)
 def test_stages_of_a_model_from_a_file(cls, tmp_path):
     model = small(cls).fit(*IRIS)
-    tcboost.save(model, tmp_path / "model.tcb")
-    again = tcboost.load(tmp_path / "model.tcb")
+    tcboost.save(model, tmp_path / "model.json")
+    again = tcboost.load(tmp_path / "model.json")
     for name in ("staged_predict", "staged_predict_proba"):
         stages = getattr(again, name)(IRIS[0])
         if cls in STAGE_WISE:

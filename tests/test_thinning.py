@@ -275,7 +275,7 @@ def test_it_is_a_fitted_model_for_good(ensemble, data):
     assert np.mean(folds) == pytest.approx(model.score(X, y), abs=0.02)
     CalibratedClassifierCV(model, cv=3).fit(X, y).predict(X)
     with pytest.raises(ValueError, match="pickle"):
-        tcboost.save(model, "model.tcb")
+        tcboost.save(model, "model.json")
 
 
 def test_missing_values_go_where_the_ensemble_takes_them():

@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING
 
 from .classifier import TCBoostClassifier
 from .correctors import solve_master
-from .model import load, save
 from .verify import verify  # now, since an import of the module would take the name later
 
 if TYPE_CHECKING:
+    from .model_file import ModelFileError, load, save
     from .named import AdaBoostECC, AdaBoostMO, MultiBoostECC, MultiBoostHinge, MultiBoostMO
     from .path import plot_theta_path, theta_path
     from .relatives import AdaBoostSAMME, MultiBoostSAMME
@@ -20,6 +20,7 @@ __all__ = [
     "AdaBoostECC",
     "AdaBoostMO",
     "AdaBoostSAMME",
+    "ModelFileError",
     "MultiBoostECC",
     "MultiBoostHinge",
     "MultiBoostMO",
@@ -42,6 +43,7 @@ __all__ = [
 # Where the other names are. They are loaded when one is first asked for: the import of tcboost
 # takes a fifth less.
 _LATER = {
+    ".model_file": ("ModelFileError", "load", "save"),
     ".named": (
         "AdaBoostECC",
         "AdaBoostMO",

@@ -37,8 +37,9 @@ from .model.additive import AdditiveModel, Axis, cell_weights, on_unit
 from .model.claim import Claim
 from .prediction import ScoringClassifier, Vector
 from .progress import Progress
-from .step_functions import Steps, additive_model, in_words, rule_by_places, rule_in_words
+from .step_functions import Steps, additive_model
 from .training import TrainingRows, read_rows
+from .words import in_words, rule_by_places, rule_in_words
 
 _WORTH_A_WARNING = 0.01  # of the objective: a gap that leaves much open, if the fit gave up
 

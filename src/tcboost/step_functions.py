@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from datetime import timedelta
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .features import Rule
-from .frames import DATE, DURATION, ORDER, Column
-from .model.additive import AdditiveModel, Axis, Levels, Ordered, Term, canonical, on_unit
+from .frames import NUMBER, ORDER, Column
+from .model.additive import (
+    MISSING,
+    AdditiveModel,
+    Axis,
+    Levels,
+    Ordered,
+    Term,
+    canonical,
+    on_unit,
+)
 from .oracles import Stump
+from .words import Weigh, in_places, rule_in_words
 
 Vector = NDArray[np.float64]
-Weigh = Callable[[int, Axis], Vector]  # the training weight of the cells of an axis
 
 _BITS = 51  # of the sum of all coefficients: tables and the sums of theirs have two more
 
@@ -73,14 +82,16 @@ def additive_model(
     intercept: Vector,
     weigh: Weigh | None = None,
     decode: NDArray[np.int8] | None = None,
+    unit: int | None = None,
     **about: Any,
 ) -> AdditiveModel:
     """``F(x) = intercept + sum_t h_t(x) vectors_t``, with `about` of an `AdditiveModel`.
 
-    Coefficients are rounded to the unit; from there on all is exact, and so the same for any
-    order of the rules. With the weights of cells it is in canonical form.
+    Coefficients are rounded to the unit, this one or their own; from there on all is exact, and
+    so the same for any order of the rules. With the weights of cells it is in canonical form.
     """
-    unit = unit_of(np.concatenate([vectors, intercept[None]]), decode)
+    if unit is None:
+        unit = unit_of(np.concatenate([vectors, intercept[None]]), decode)
     v = steps.sign[:, None] * on_unit(vectors, unit)
     b = on_unit(intercept, unit)
     constant = (steps.threshold == -np.inf) & steps.missing_right
@@ -121,50 +132,59 @@ def _step_function(steps: Steps, rules: NDArray[np.intp], v: Vector) -> tuple[Ax
     return Ordered(cuts), np.concatenate([missing[None], low + np.cumsum(jumps, axis=0)])
 
 
-def in_words(form: AdditiveModel, columns: Sequence[Column], weigh: Weigh) -> AdditiveModel:
-    """The same with levels by their names; those in an order have a cell for each.
+def rules_of(form: AdditiveModel) -> tuple[list[Rule], Vector, Vector] | None:
+    """The rules of a form, their class vectors and the intercept; None if it is of no rules.
 
-    Where such a level was never seen it is as a missing value.
+    The inverse of `additive_model`, exact: a rule is +1 on one side, -1 on the other, so that
+    jumps are twice the vectors, and one with a vector of zeros is not seen. On which side rules
+    have missing values the claim says; where no value was missing in training, `_heavier` does.
     """
-    terms = []
-    for term in form.terms:
-        (j,), (axis,) = term.inputs, term.axes
-        kind, levels = columns[j].kind, columns[j].levels
-        if isinstance(axis, Levels) and levels:
-            axis = Levels(tuple(levels[int(place)] for place in axis.levels))
-        elif kind == ORDER:
-            places = Levels(tuple(range(len(levels))))
-            cells = np.concatenate([[0], axis.cells(np.arange(len(levels))), [0]])
-            table, weight = term.table[cells], weigh(j, places)
-            term = replace(term, table=table, weight=weight)
-            axis = Levels(levels)
-        elif isinstance(axis, Ordered) and kind in (DATE, DURATION):
-            axis = replace(axis, unit_of_values=kind)
-        terms.append(replace(term, axes=(axis,)))
-    kinds = tuple(column.kind for column in columns)
-    return replace(form, terms=tuple(terms), kinds=kinds)
+    rules, vectors, intercept = list[Rule](), list[Vector](), form.intercept.copy()
+    right = form.claim and form.claim.missing_right
+    for k, term in enumerate(form.terms):
+        axis, j = term.axes[0], term.inputs[0]
+        if len(term.inputs) > 1 or term.weight is None:
+            return None
+        column = Column(form.kinds[j] if form.kinds else NUMBER)
+        if column.kind == ORDER and isinstance(axis, Levels):
+            column, term = Column(ORDER, axis.levels), in_places(term)
+            axis = term.axes[0]
+        if isinstance(axis, Levels):
+            found = _level_rules(j, axis, term.table)
+            low = term.table[-1]
+        else:
+            found = _cut_rules(j, axis, term, right[k] if right else None)
+            low = term.table[1]
+        kept = [(rule, vector) for rule, vector in found if vector.any()]
+        rules += [rule_in_words(rule, column) for rule, _ in kept]
+        vectors += [vector for _, vector in kept]
+        intercept += low + sum(vector for _, vector in kept)
+    return rules, np.reshape(vectors, (-1, form.n_outputs)), intercept
 
 
-def rule_in_words(rule: Rule, column: Column) -> Rule:
-    """The rule with levels by their names, and a threshold as people write it."""
-    levels = column.levels
-    if rule.threshold is None:
-        known = levels and rule.level == rule.level
-        return rule._replace(level=levels[int(rule.level)]) if known else rule
-    if not np.isfinite(rule.threshold):
-        return rule
-    if column.kind == ORDER:
-        return rule._replace(shown=str(levels[math.floor(rule.threshold)]))
-    if column.kind == DATE:
-        return rule._replace(shown=str(np.datetime64(round(rule.threshold * 1e6), "us")))
-    if column.kind == DURATION:
-        return rule._replace(shown=str(timedelta(seconds=rule.threshold)))
-    return rule
+def _level_rules(j: int, axis: Levels, table: Vector) -> list[tuple[Rule, Vector]]:
+    """Each level against all others; missing values are the last one."""
+    levels = [*(map(float, axis.levels) if axis.numeric else axis.levels), np.nan]
+    order = [*range(1, axis.n_cells - 1), MISSING]
+    rules = [Rule(j, level=level) for level in levels]
+    return list(zip(rules, (table[order] - table[-1]) / 2.0, strict=True))
 
 
-def rule_by_places(rule: Rule, column: Column) -> Rule:
-    """The rule with the place of its level; one that is not there is beyond all of them."""
-    if rule.threshold is not None or rule.level != rule.level or not column.levels:
-        return rule
-    place = column.levels.index(rule.level) if rule.level in column.levels else -1
-    return rule._replace(level=float(place))
+def _cut_rules(
+    j: int, axis: Ordered, term: Term, right: Vector | None
+) -> list[tuple[Rule, Vector]]:
+    """At each cut the rule with missing values on its left, and the one on its right."""
+    assert term.weight is not None
+    cuts, table = axis.cuts.tolist(), term.table
+    v = np.diff(table[1:], axis=0) / 2.0
+    if not term.weight[MISSING] > 0:
+        # Those of training go with the larger side: so do missing ones, as the table says.
+        same = np.flatnonzero((table[1:] == table[MISSING]).all(axis=1)).tolist()
+        lighter = np.cumsum(term.weight[1:-1]) < 0.5 * term.weight.sum()
+        n = min(same, key=lambda n: abs(n - np.count_nonzero(lighter)), default=0)
+        return [(Rule(j, cut, k < n), v[k]) for k, cut in enumerate(cuts)]
+    R = np.zeros_like(v) if right is None else right
+    sides = zip(cuts, v - R, R, strict=True)
+    both = [[(Rule(j, c, False), a), (Rule(j, c, True), b)] for c, a, b in sides]
+    missing = (table[MISSING] - table[1]) / 2.0 - R.sum(axis=0)
+    return [*chain.from_iterable(both), (Rule(j, np.inf, True), missing)]

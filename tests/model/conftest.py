@@ -12,8 +12,8 @@ def saved_bytes(model, folder):
     X, y = load_iris(return_X_y=True)
     table = pd.DataFrame(X[::2], columns=list("abcd"))
     labels = np.array(["x", "y", "z"], dtype=object)[y[::2]]
-    tcboost.save(model.fit(table, labels), folder / "model.tcb")
-    return (folder / "model.tcb").read_bytes()
+    tcboost.save(model.fit(table, labels), folder / "model.json")
+    return (folder / "model.json").read_bytes()
 
 
 @pytest.fixture(scope="session")

@@ -31,9 +31,9 @@ def new_rows(n_features=4, missing=False):
 
 
 def through_file(model, tmp_path):
-    path = tmp_path / "model.tcb"
+    path = tmp_path / "model.json"
     tcboost.save(model, path)
-    assert [p.name for p in tmp_path.iterdir()] == ["model.tcb"]
+    assert [p.name for p in tmp_path.iterdir()] == ["model.json"]
     return tcboost.load(path)
 
 

@@ -33,8 +33,8 @@ def new_rows():
 
 
 def through_file(model, tmp_path):
-    tcboost.save(model, tmp_path / "model.tcb")
-    return tcboost.load(tmp_path / "model.tcb")
+    tcboost.save(model, tmp_path / "model.json")
+    return tcboost.load(tmp_path / "model.json")
 
 
 def assert_same_tables(one, other):
@@ -149,6 +149,9 @@ def test_columns_and_splitters(mask, tmp_path):
     again = through_file(model, tmp_path)
     assert_same_model(model, again, new_rows())
     assert again.cv == 5  # a splitter has no plain form
+    first = (tmp_path / "model.json").read_bytes()
+    through_file(again, tmp_path)
+    assert (tmp_path / "model.json").read_bytes() == first
     assert again.categorical_features == mask.tolist()
     # What was chosen makes the same model without a splitter.
     again.set_params(alpha=again.alpha_, l1_ratio=again.l1_ratio_).fit(X, y)
@@ -168,7 +171,7 @@ def test_a_loaded_model_is_gone_on_from(tmp_path):
 
 
 def test_what_cannot_be_saved(tmp_path):
-    path = tmp_path / "model.tcb"
+    path = tmp_path / "model.json"
     with pytest.raises(NotFittedError):
         tcboost.save(TCBoostClassifier(), path)
     model = TCBoostClassifier(1.0, 0.5).fit(*rows())

@@ -1,7 +1,6 @@
-"""The fitted model as data, and its file."""
+"""The fitted model as data."""
 
 from .additive import AdditiveModel, Levels, Ordered, Term
 from .claim import Claim, RowWeights
-from .file import load, save
 
-__all__ = ["AdditiveModel", "Claim", "Levels", "Ordered", "RowWeights", "Term", "load", "save"]
+__all__ = ["AdditiveModel", "Claim", "Levels", "Ordered", "RowWeights", "Term"]
