@@ -13,7 +13,8 @@ from ._kept import kept_property
 from .margins import Margin
 from .model.additive import AdditiveModel
 from .oracles import Column, Stump
-from .step_functions import Steps, Weigh, additive_model
+from .step_functions import Steps, additive_model
+from .words import Weigh
 
 Vector = NDArray[np.float64]
 

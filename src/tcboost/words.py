@@ -69,10 +69,9 @@ def rule_by_places(rule: Rule, column: Column) -> Rule:
 
 
 def in_places(term: Term) -> Term:
-    """Of levels in an order the function of their places, with cuts between those that differ."""
+    """Of levels in an order the function of their places, cut where it changes."""
     (axis,) = term.axes
-    cuts = np.arange(axis.n_cells - 3) + 0.5
+    cuts: Vector = np.arange(0.5, axis.n_cells - 3)
     weight = None if term.weight is None else term.weight[:-1]
-    return merged_cells(
-        replace(term, axes=(Ordered(cuts),), table=term.table[:-1], weight=weight)
-    )
+    table = term.table[:-1]  # where any other level is as a missing one
+    return merged_cells(replace(term, axes=(Ordered(cuts),), table=table, weight=weight))
