@@ -14,6 +14,7 @@ from .class_vectors import Solution
 from .columns import FixedCode, RandomCode
 from .ensemble import Ensemble
 from .features import CellTable
+from .frames import ORDER
 from .losses import LOSSES
 from .margins import Codeword
 from .model.additive import AdditiveModel, Ordered, Term
@@ -50,6 +51,7 @@ def claim_at_penalty(
         unused_features=tuple(np.flatnonzero(unused).tolist()),
         class_weight=factor,
         n_rows=len(rows.labels),
+        orders=tuple((j, c.levels) for j, c in enumerate(rows.columns) if c.kind == ORDER),
     )
 
 

@@ -14,9 +14,8 @@ from .features import Rule
 from .frames import DATE, DURATION, ORDER, Column
 from .model.additive import AdditiveModel, Axis, Levels, Ordered, Term, merged_cells
 
-Weigh = Callable[
-    [int, Axis], NDArray[np.float64]
-]  # the training weight of the cells of an axis
+Vector = NDArray[np.float64]
+Weigh = Callable[[int, Axis], Vector]  # the training weight of the cells of an axis
 
 
 def in_words(form: AdditiveModel, columns: Sequence[Column], weigh: Weigh) -> AdditiveModel:

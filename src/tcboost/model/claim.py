@@ -57,6 +57,9 @@ class Claim:
         Where rules may cut: between all values of the rows, or at these, for each feature.
     categorical : tuple of int
         Features whose rules are one value against all others.
+    orders : tuple of (int, tuple of str)
+        Features whose levels are cut in an order, with all their levels; cuts are between
+        their places 0, 1, ...
     primal, dual : float or None
         The numbers claimed; None where only the class is named.
     hypothesis_class : str
@@ -95,6 +98,7 @@ class Claim:
     missing_right: tuple[Vector | None, ...] | None = None
     witness: AdditiveModel | RowWeights | None = None
     codes: NDArray[np.int8] | None = None
+    orders: tuple[tuple[int, tuple[str, ...]], ...] = ()
 
     def without_numbers(self) -> Claim:
         """The class alone, for a model that is another one now."""
