@@ -98,7 +98,7 @@ def test_a_column_that_is_no_number_is_named(cls, case):
     assert "np." not in str(fitting.value)
 
 
-@pytest.mark.parametrize("case", TAKEN)
+@pytest.mark.parametrize("case", sorted(TAKEN))
 def test_what_a_frame_holds_is_taken(case):
     table = BAD[case][0]
     with warnings.catch_warnings():
