@@ -273,6 +273,7 @@ def test_a_fit_that_does_not_end_well_changes_nothing(change, data, error, warm_
 def test_what_a_warm_start_refuses(change, data, match, capsys):
     model = TCBoostClassifier(1.0, 0.5, warm_start=True, verbose=1).fit(*WINE)
     before = state(model, WINE[0])
+    capsys.readouterr()
     with pytest.raises(ValueError, match=match):
         model.set_params(alpha="auto", **change).fit(*data)
     assert state(model, WINE[0]) == before

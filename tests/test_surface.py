@@ -299,7 +299,8 @@ def test_a_wide_gap_is_a_warning_except_for_used_up_rules():
 
 def test_verbose_tells_what_is_tried(capsys):
     loud = TCBoostClassifier(verbose=1).fit(*IRIS)
-    lines = capsys.readouterr().out.splitlines()
+    *lines, last = capsys.readouterr().out.splitlines()
+    assert last.startswith("final fit: ")
     assert len(lines) == len(loud.cv_results_["alpha"])
     assert all("alpha" in line and "l1_ratio" in line for line in lines)
     assert_same_model(loud, TCBoostClassifier().fit(*IRIS))
