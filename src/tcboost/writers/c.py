@@ -104,7 +104,7 @@ _LEVEL = Template("""
 int ${name}_level(int feature, const char *text)
 {
     static const struct { int feature, number; const char *text; } levels[] = {
-$levels,
+$levels
         {-1, -1, 0}
     };
     int i = 0;
@@ -128,6 +128,7 @@ def to_c(
         int model_level(int feature, const char *text);           what to put into x
 
     The last is there if a feature has levels of text (in UTF-8), and is -1 for unknown ones.
+    Dates and durations of a frame are given in seconds, of dates since 1970.
     The probabilities, which alone need ``exp``, are not there where the loss tells none.
 
     Parameters
@@ -190,11 +191,11 @@ def to_c(
         text += _PROBABILITIES.substitute(names, scale=float(told.scale).hex())
     if told.texts:
         levels = [
-            f'        {{{j}, {k}, "{_escaped(level)}"}}'
+            f'        {{{j}, {k}, "{_escaped(level)}"}},'
             for j, texts in told.texts.items()
             for k, level in enumerate(texts)
         ]
-        text += _LEVEL.substitute(names, levels=",\n".join(levels))
+        text += _LEVEL.substitute(names, levels="\n".join(levels))
     return finished(text, path)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +16,6 @@ from ..model.additive import (
     Axis,
     Level,
     Levels,
-    Ordered,
     Places,
     Vector,
 )
@@ -37,7 +36,8 @@ class Scores(NamedTuple):
 class Content(NamedTuple):
     """A model for writers: outputs are decoded, all features have a name, and there are terms.
 
-    `texts` are the features whose values are text, with all levels that any axis has of them.
+    `texts` are the features whose values are text, with all levels that any axis has of them;
+    `times` those whose values are seconds, of dates since 1970 and of durations.
     """
 
     names: list[str]
@@ -46,6 +46,7 @@ class Content(NamedTuple):
     terms: Sequence[Scores]
     scale: float | None
     texts: dict[int, list[str]]
+    times: set[int]
 
     def steps(self, feature: int, axis: Axis) -> tuple[Vector, Places]:
         """Cuts, and the cell of a value with none, one, ... of them below it.
@@ -79,7 +80,7 @@ def content(model: Model) -> Content:
     if len({type(c) for c in labels}) > 1 or not isinstance(labels[0], Level):
         raise ValueError("labels must be all text, all integers, all floats or all bool")
     names = [str(name) for name in model.feature_names or [""] * model.n_features]
-    nothing = Scores((0,), (Ordered(np.empty(0)),), np.zeros((2, len(labels))))
+    nothing = Scores((0,), (Levels(()),), np.zeros((2, len(labels))))
     terms = [
         Scores(t.inputs, t.axes, model.decoded(t.table) + 0.0)  # one kind of zero
         for t in model.terms
@@ -90,24 +91,28 @@ def content(model: Model) -> Content:
         model.decoded(model.intercept) + 0.0,
         terms,
         model.probability_scale,
-        _texts(terms),
+        _texts(model),
+        {j for j, kind in enumerate(model.kinds or ()) if kind in ("date", "duration")},
     )
 
 
-def _texts(terms: Iterable[Scores]) -> dict[int, list[str]]:
-    """Of features whose values are text, all levels, each once."""
-    found: dict[int, dict[Any, None]] = {}
-    numbers = set()
-    for term in terms:
+def _texts(model: AdditiveModel) -> dict[int, list[str]]:
+    """Of features whose values are text, all levels, each once.
+
+    Where no term tells, those that a frame had as levels are text.
+    """
+    found: list[dict[Any, None]] = [{} for _ in range(model.n_features)]
+    for term in model.terms:
         for j, axis in zip(term.inputs, term.axes, strict=True):
-            if not isinstance(axis, Levels):
-                numbers.add(j)
-            elif axis.levels:
-                found.setdefault(j, {}).update(dict.fromkeys(axis.levels))
-    texts = {j: list(of) for j, of in found.items() if any(isinstance(x, str) for x in of)}
-    for j, of in texts.items():
-        if j in numbers or not all(isinstance(x, str) for x in of):
+            found[j].update(dict.fromkeys(axis.levels if isinstance(axis, Levels) else (0.0,)))
+    kinds = model.kinds or [""] * model.n_features
+    texts = {}
+    for j, (of, kind) in enumerate(zip(found, kinds, strict=True)):
+        text = [isinstance(level, str) for level in of]
+        if any(text) and not all(text):
             raise ValueError(f"feature {j} is of text and of numbers; only one can be written")
+        if any(text) or (not of and kind in ("levels", "order")):
+            texts[j] = list(of)
     return texts
 
 

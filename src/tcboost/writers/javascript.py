@@ -65,9 +65,10 @@ def to_javascript(model: Model, path: Path = None) -> str:
 
     It exports ``predict(row)``, the label, ``scores(row)`` and ``probabilities(row)``, arrays
     in the order of ``classes``, and ``features``, their names. The scores are those of the
-    model, bit for bit. null, undefined and NaN are missing values. Integer labels that no
-    number of JavaScript is are of type BigInt. Where the loss tells no probabilities, asking
-    for them throws an error. The text can stand inside of HTML.
+    model, bit for bit. null, undefined and NaN are missing values. Dates and durations of a
+    frame are given in seconds, of dates since 1970. Integer labels that no number of JavaScript
+    is are of type BigInt. Where the loss tells no probabilities, asking for them throws an
+    error. The text can stand inside of HTML.
 
     Parameters
     ----------

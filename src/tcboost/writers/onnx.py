@@ -24,7 +24,8 @@ def to_onnx(model: Model, path: Path = None) -> bytes:
     The input ``X`` is rows x features in double, NaN missing. If any feature has levels of
     text, each feature is an input of its own instead, of shape (rows,) or (rows, 1), called as
     the feature is: those of text are strings, an empty one missing unless that is a level.
-    Names that occur again, or that outputs have, get a ``_`` at the end.
+    Names that occur again, or that outputs have, get a ``_`` at the end. Levels of a frame that
+    no term uses are text. Dates and durations are given in seconds, of dates since 1970.
     The outputs are ``label``, the labels themselves, and ``probabilities``, rows x classes,
     which is not there where the loss tells none.
 

@@ -61,7 +61,8 @@ def to_python(model: Model, path: Path = None) -> str:
 
     It has ``predict(row)``, the label, ``scores(row)`` and ``probabilities(row)``, lists in the
     order of `classes_`. The scores are those of the model, bit for bit. None and NaN are
-    missing values. Where the loss tells no probabilities, asking for them is a ValueError.
+    missing values. Dates and durations of a frame are given in seconds, of dates since 1970.
+    Where the loss tells no probabilities, asking for them is a ValueError.
 
     Parameters
     ----------

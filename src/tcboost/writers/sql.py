@@ -33,7 +33,9 @@ def to_sql(
     The columns of the model are called as its features, ``x0``, ``x1``, ... where they have
     no name; NULL and NaN are missing values. The result has a column ``prediction``, the label,
     and ``p_1``, ``p_2``, ... in the order of `classes_`. The scores are sums of BIGINT,
-    multiples of one unit, and so exact.
+    multiples of one unit, and so exact. Features that were dates or durations of a frame are
+    columns of a type of time (DATE, TIMESTAMP, INTERVAL, ...); SQLite, which has none, wants
+    seconds, of dates since 1970.
 
     PostgreSQL 12, DuckDB and SQLite 3.35 or later know all that is used. In SQLite the table
     has a rowid, so it is no view, and no column but a feature is called ``_rowid_``. Where the
@@ -123,9 +125,14 @@ class _Query:
         for name in names:
             if names.count(name) > 1:
                 raise ValueError(f"features that are both called {name!r} are no columns")
-        kinds = ["TEXT" if j in self.told.texts else _DOUBLE for j in used]
-        of = zip(used, names, kinds, strict=True)
-        return [f"CAST(tcboost_data.{_name(name)} AS {kind}) AS x_{j}" for j, name, kind in of]
+        found = []
+        for j, name in zip(used, names, strict=True):
+            column = f"tcboost_data.{_name(name)}"
+            if j in self.told.times and not self.sqlite:
+                column = f"EXTRACT(EPOCH FROM {column})"
+            kind = "TEXT" if j in self.told.texts else _DOUBLE
+            found.append(f"CAST({column} AS {kind}) AS x_{j}")
+        return found
 
     def _cells(self) -> list[str]:
         """For each term the place in its table, that of a couple row by row."""
