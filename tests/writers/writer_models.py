@@ -59,7 +59,11 @@ def frame():
     """Text, also of no use, levels in an order, dates and durations, with missing values."""
     rng = np.random.default_rng(8)
     n = 300
-    colour, size, wait = rng.choice([*"rgb"], n), rng.integers(3, size=n), rng.integers(9, size=n)
+    colour, size, wait = (
+        rng.choice([*"rgb"], n),
+        rng.integers(3, size=n),
+        rng.integers(9, size=n),
+    )
     day = rng.integers(100, size=n)
     columns = {
         "colour": pd.Series(colour, dtype=object),
@@ -212,8 +216,8 @@ def edges(axes, kind):
     if kind in ("date", "duration"):  # of microseconds
         at = [round(x + by, 6) for axis in axes for x in axis.cuts for by in (-1e-6, 0, 1e-6)]
         return [*at, 0.0, np.nan]
-    if (not axes and kind == "levels") or any(isinstance(x, str) for axis in axes for x in getattr(axis, "levels", ())):
-        levels = [x for axis in axes for x in axis.levels]
+    levels = [x for axis in axes for x in getattr(axis, "levels", ())]
+    if (not axes and kind == "levels") or any(isinstance(x, str) for x in levels):
         return [*levels, "unknown", "RED", "red ", None, np.nan]
     at = [x for axis in axes for x in getattr(axis, "cuts", getattr(axis, "levels", None))]
     at = np.array(at, dtype=float)
