@@ -151,7 +151,7 @@ def ties():
     terms = tuple(
         Term((j,), (cuts(rng, 3),), rng.integers(-1, 2, (5, 4)).astype(float)) for j in range(3)
     )
-    return AdditiveModel(3, None, np.array([7, 8, 9, 11]), terms, np.zeros(4))
+    return AdditiveModel(3, None, np.array([7, 8, 9, 11]), terms, np.zeros(4), unit=0)
 
 
 def letters():

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..model.additive import Vector
-from .common import Content, Model, Path, content, expanded, finished
+from .common import Content, Model, Path, content, finished
 
 _KEYWORDS = """auto break case char const continue default do double else enum extern float for
     goto if inline int long register restrict return short signed sizeof static struct switch
@@ -161,8 +161,7 @@ def to_c(
     if bits not in (None, 16, 32):
         raise ValueError(f"bits must be None, 32 or 16, but is {bits!r}")
     told = content(model)
-    cuts, tables = map(list, zip(*(expanded(told, term) for term in told.terms), strict=True))
-    parts, step, note = [told.intercept, *tables], "", ""
+    parts, step, note = [told.intercept, *(term.places() for term in told.terms)], "", ""
     if bits:
         parts, size, off = _rounded(parts, bits)
         step = f" * {size.hex()}"
@@ -170,11 +169,11 @@ def to_c(
             f" * A score differs from the model's by at most {off:.17g}; where the largest is\n"
             f" * ahead by more than {2 * off:.17g}, the class is the model's.\n"
         )
-    axes = _axes(told, cuts)
+    axes = _axes(told)
     names = {"name": name, "C": len(told.labels)}
     text = _TEXT.substitute(
         names,
-        about=told.about(),
+        about=told.about,
         labels=_comment(told.labels),
         features=_comment(told.names),
         note=note,
@@ -183,9 +182,9 @@ def to_c(
         step=step,
         n=len(axes),
         axes=",\n".join(f"    {{{', '.join(map(str, fields))}}}" for fields in axes),
-        cuts=_numbers([c for of in cuts for c in of if len(c)] or [np.zeros(1)]),
+        cuts=_numbers([c for t in told.terms for c in t.cuts if len(c)] or [np.zeros(1)]),
         intercept=_numbers(parts[:1]),
-        table=_numbers(row for part in parts[1:] for row in part.reshape(-1, names["C"])),
+        table=_numbers(row for part in parts[1:] for row in part),
     )
     if told.scale is not None and not bits:
         text += _PROBABILITIES.substitute(names, scale=float(told.scale).hex())
@@ -199,17 +198,17 @@ def to_c(
     return finished(text, path)
 
 
-def _axes(told: Content, cuts: list[list[Vector]]) -> list[tuple[int, ...]]:
+def _axes(told: Content) -> list[tuple[int, ...]]:
     """The fields of every axis."""
     axes, start, place = list[tuple[int, ...]](), 0, 0
-    for term, of_term in zip(told.terms, cuts, strict=True):
-        sizes = [len(of_axis) + 2 for of_axis in of_term]
-        for k, j in enumerate(term.inputs):
-            stride = math.prod(sizes[k + 1 :]) * len(told.labels)
-            first, last = place * (k == 0), int(k == len(sizes) - 1)
-            axes.append((j, start, sizes[k] - 2, first, stride, last))
-            start += sizes[k] - 2
-        place += math.prod(sizes) * len(told.labels)
+    for term in told.terms:
+        stride = term.scores.size
+        first, last = place, len(term.inputs) - 1
+        for k, (j, cuts) in enumerate(zip(term.inputs, term.cuts, strict=True)):
+            stride //= len(cuts) + 2
+            axes.append((j, start, len(cuts), first, stride, int(k == last)))
+            start, first = start + len(cuts), 0
+        place += term.scores.size
     return axes
 
 

@@ -1,4 +1,4 @@
-"""What all writers start from: tables of scores, labels and names; and the file at the end."""
+"""What all writers start from: labels, names and tables of scores; and the file at the end."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 from ..model.additive import (
     MISSING,
     AdditiveModel,
-    Axis,
     Level,
     Levels,
-    Places,
+    Ordered,
+    Term,
     Vector,
+    merged_cells,
 )
 from ..model.replace import replace_file
 
@@ -25,46 +26,43 @@ Model = Any  # a fitted estimator that has tables, or an AdditiveModel
 Path = str | os.PathLike[str] | None
 
 
-class Scores(NamedTuple):
-    """A term whose table is of scores, one for each class."""
+class Table(NamedTuple):
+    """A term of features that are numbers, each with its cuts, ascending.
+
+    Along each axis the cells are of missing values, then of values with none, one, ... of the
+    cuts below them; along the last one the scores are those of the classes.
+    """
 
     inputs: tuple[int, ...]
-    axes: tuple[Axis, ...]
-    table: Vector
+    cuts: list[Vector]
+    scores: Vector
+
+    def places(self) -> NDArray[Any]:
+        """The scores by one place, which goes along the last feature first."""
+        return self.scores.reshape(-1, self.scores.shape[-1])
 
 
 class Content(NamedTuple):
-    """A model for writers: outputs are decoded, all features have a name, and there are terms.
+    """A model for writers: all features have a name, and there are terms.
 
-    `texts` are the features whose values are text, with all levels that any axis has of them;
-    `times` those whose values are seconds, of dates since 1970 and of durations.
+    `texts` are the features whose values are text, with all levels that any axis has of them:
+    to the terms, a level is its place among these, and any other text is -1. `times` are those
+    whose values are seconds, of dates since 1970 and of durations.
     """
 
+    about: str
     names: list[str]
     labels: list[Level]
+    unit: int
     intercept: Vector
-    terms: Sequence[Scores]
+    terms: Sequence[Table]
     scale: float | None
     texts: dict[int, list[str]]
     times: set[int]
 
-    def steps(self, feature: int, axis: Axis) -> tuple[Vector, Places]:
-        """Cuts, and the cell of a value with none, one, ... of them below it.
-
-        Text counts as its place among the levels of its feature; what is none of them is -1.
-        """
-        if feature not in self.texts:
-            return axis.ends
-        texts = self.texts[feature]
-        of = axis.cells(np.array(texts, dtype=object))
-        return np.arange(len(texts), dtype=np.float64) - 0.5, np.append(axis.n_cells - 1, of)
-
-    def about(self) -> str:
-        """A line for people."""
-        return (
-            f"A model of {len(self.labels)} classes and {len(self.names)} features, "
-            "written by tcboost."
-        )
+    def used(self) -> list[int]:
+        """Features of the terms, ascending."""
+        return sorted({j for term in self.terms for j in term.inputs})
 
 
 def content(model: Model) -> Content:
@@ -76,22 +74,20 @@ def content(model: Model) -> Content:
         model = model.additive_
     if model.link != "softmax":
         raise ValueError(f"link={model.link!r} is not known")
-    labels = model.classes.tolist()
+    labels, n = model.classes.tolist(), model.n_features
     if len({type(c) for c in labels}) > 1 or not isinstance(labels[0], Level):
         raise ValueError("labels must be all text, all integers, all floats or all bool")
-    names = [str(name) for name in model.feature_names or [""] * model.n_features]
-    nothing = Scores((0,), (Levels(()),), np.zeros((2, len(labels))))
-    terms = [
-        Scores(t.inputs, t.axes, model.decoded(t.table) + 0.0)  # one kind of zero
-        for t in model.terms
-    ] or [nothing]
+    texts = _texts(model)
+    nothing = Table((0,), [np.empty(0)], np.zeros((2, len(labels))))
     return Content(
-        [name or f"x{j}" for j, name in enumerate(names)],
+        f"A model of {len(labels)} classes and {n} features, written by tcboost.",
+        [str(name) or f"x{j}" for j, name in enumerate(model.feature_names or [""] * n)],
         labels,
-        model.decoded(model.intercept) + 0.0,
-        terms,
+        model.unit,
+        model.decoded(model.intercept) + 0.0,  # one kind of zero
+        [_table(model, term, texts) for term in model.terms] or [nothing],
         model.probability_scale,
-        _texts(model),
+        texts,
         {j for j, kind in enumerate(model.kinds or ()) if kind in ("date", "duration")},
     )
 
@@ -105,45 +101,51 @@ def _texts(model: AdditiveModel) -> dict[int, list[str]]:
     for term in model.terms:
         for j, axis in zip(term.inputs, term.axes, strict=True):
             found[j].update(dict.fromkeys(axis.levels if isinstance(axis, Levels) else (0.0,)))
-    kinds = model.kinds or [""] * model.n_features
     texts = {}
-    for j, (of, kind) in enumerate(zip(found, kinds, strict=True)):
+    for j, of in enumerate(found):
         text = [isinstance(level, str) for level in of]
         if any(text) and not all(text):
             raise ValueError(f"feature {j} is of text and of numbers; only one can be written")
-        if any(text) or (not of and kind in ("levels", "order")):
+        if any(text) or (not of and model.kinds and model.kinds[j] in ("levels", "order")):
             texts[j] = list(of)
     return texts
 
 
-def expanded(told: Content, term: Scores) -> tuple[list[Vector], Vector]:
-    """For each axis its cuts; and the table with a row for missing values, then one for a value
-    with none, one, ... of the cuts below it.
-    """
-    cuts, table = [], term.table
+def _table(model: AdditiveModel, term: Term, texts: dict[int, list[str]]) -> Table:
+    """The same function of numbers alone, with no cut whose sides are the same."""
+    axes, table = list[Ordered](), model.decoded(term.table)
     for k, (j, axis) in enumerate(zip(term.inputs, term.axes, strict=True)):
-        of_axis, of = told.steps(j, axis)
-        cuts.append(of_axis)
+        cuts, of = axis.ends
+        if j in texts:
+            levels = np.array(texts[j], dtype=object)
+            cuts, of = np.arange(len(levels)) - 0.5, np.append(-1, axis.cells(levels))
+        axes.append(Ordered(cuts))
         table = table.take(np.append(MISSING, of), axis=k)
-    return cuts, table
+    found = merged_cells(Term(term.inputs, tuple(axes), table))
+    return Table(term.inputs, [axis.ends[0] for axis in found.axes], found.table)
 
 
-def integers(told: Content) -> tuple[int, NDArray[np.int64], list[NDArray[np.int64]]]:
-    """The exponent of a unit; intercept and tables as multiples of it, sums within 62 bits."""
-    parts = [told.intercept, *(term.table for term in told.terms)]
-    values = np.concatenate([part.ravel() for part in parts])
-    fraction, exponent = np.frexp(values[values != 0.0])
-    odd = np.ldexp(fraction, 53).astype(np.int64)
-    zeros = np.frexp((odd & -odd).astype(np.float64))[1] - 1
-    unit = int((exponent - 53 + zeros).min()) if len(odd) else 0
+def integers(told: Content) -> tuple[NDArray[np.int64], list[NDArray[np.int64]]]:
+    """Intercept and tables, by their places, as multiples of the unit, sums within 62 bits."""
+    parts = [told.intercept, *(term.places() for term in told.terms)]
     largest = math.fsum(float(np.abs(part).max()) for part in parts)
-    if math.frexp(largest)[1] - unit > 62:
+    if math.frexp(largest)[1] - told.unit > 62:
         raise ValueError(
-            "intercept and tables are no multiples of one unit that 64 bits are enough for; "
-            "additive_.rounded(decimals) gives a model whose are"
+            f"intercept and tables are too large for multiples of 2^{told.unit} in 64 bits; "
+            "additive_.rounded(decimals) gives a model that has a larger unit"
         )
-    whole = [np.ldexp(part, -unit).astype(np.int64) for part in parts]
-    return unit, whole[0], whole[1:]
+    first, *others = (np.ldexp(part, -told.unit).astype(np.int64) for part in parts)
+    return first, others
+
+
+def listed(terms: Sequence[Table]) -> str:
+    """Lists as both Python and JavaScript write them: axes with their cuts, and the scores."""
+    found = ""
+    for inputs, cuts, scores in terms:
+        axes = [[j, of.tolist()] for j, of in zip(inputs, cuts, strict=True)]
+        rows = ",\n    ".join(map(str, scores.tolist()))
+        found += f"\n  [{axes}, [\n    {rows}\n  ]],"
+    return found
 
 
 def finished(text: str, path: Path) -> str:

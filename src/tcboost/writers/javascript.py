@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from ..model.additive import Axis, Level, Ordered
-from .common import Content, Model, Path, Scores, content, finished
+from ..model.additive import Level
+from .common import Model, Path, content, finished, listed
 
 _MODULE = """\
 // %(about)s
@@ -16,18 +16,19 @@ export const classes = %(labels)s;
 export const features = %(names)s;
 const SCALE = %(scale)s;
 const INTERCEPT = %(intercept)s;
-// Of each term the features, each with its cuts or with the cells of its levels; and the scores
-// of every class in each cell: missing values, intervals or levels, any other level.
+// By their places, the features of text: what number a level is. Any other is -1.
+const LEVELS = {%(levels)s};
+// Of each term the features, each with its cuts; and the scores of every class in each cell:
+// missing values, then values with none, one, ... of the cuts below them.
 const TERMS = [%(terms)s];
 
-function cellOf(value, cells, other) {
+function cellOf(value, levels, cuts) {
   if (value === null || value === undefined || Number.isNaN(value)) return 0;
-  if (typeof value === "boolean") value = Number(value);
-  if (cells instanceof Map) return cells.get(value) ?? other;
-  let low = 0, high = cells.length;
+  if (levels) value = levels.get(value) ?? -1;
+  let low = 0, high = cuts.length;
   while (low < high) {
     const middle = (low + high) >> 1;
-    if (cells[middle] < value) low = middle + 1;
+    if (cuts[middle] < value) low = middle + 1;
     else high = middle;
   }
   return low + 1;
@@ -37,8 +38,8 @@ export function scores(row) {
   const sums = INTERCEPT.slice();
   for (const [axes, rows] of TERMS) {
     let table = rows;
-    for (const [feature, cells] of axes) {
-      table = table[cellOf(row[feature], cells, table.length - 1)];
+    for (const [feature, cuts] of axes) {
+      table = table[cellOf(row[feature], LEVELS[feature], cuts)];
     }
     for (let c = 0; c < sums.length; c++) sums[c] += table[c];
   }
@@ -47,12 +48,12 @@ export function scores(row) {
 
 export function predict(row) {
   const found = scores(row);
-  return classes[found.indexOf(found.reduce((a, b) => (b > a ? b : a)))];
+  return classes[found.indexOf(Math.max(...found))];
 }
 
 export function probabilities(row) {
   if (SCALE === null) throw new Error("the loss of this model tells no probabilities");
-  const found = scores(row), top = found.reduce((a, b) => (b > a ? b : a));
+  const found = scores(row), top = Math.max(...found);
   const powers = found.map((s) => Math.exp(SCALE * (s - top)));
   const total = powers.reduce((a, b) => a + b);
   return powers.map((p) => p / total);
@@ -92,12 +93,13 @@ def to_javascript(model: Model, path: Path = None) -> str:
     """
     told = content(model)
     text = _MODULE % {
-        "about": told.about(),
+        "about": told.about,
         "labels": f"[{', '.join(map(_label, told.labels))}]",
         "names": _literal(told.names),
         "scale": _literal(told.scale),
         "intercept": _literal(told.intercept.tolist()),
-        "terms": "".join(_term(told, term) for term in told.terms),
+        "levels": ", ".join(f"{j}: {_map(of)}" for j, of in told.texts.items()),
+        "terms": listed(told.terms).replace("inf", "Infinity"),
     }
     return finished(text, path)
 
@@ -112,15 +114,5 @@ def _label(label: Level) -> str:
     return _literal(label) + "n" * large
 
 
-def _term(told: Content, term: Scores) -> str:
-    pairs = zip(term.inputs, term.axes, strict=True)
-    axes = ", ".join(f"[{j}, {_cells(axis, j in told.texts)}]" for j, axis in pairs)
-    rows = ",\n    ".join(map(_literal, term.table.tolist()))
-    return f"\n  [[{axes}], [\n    {rows}\n  ]],"
-
-
-def _cells(axis: Axis, text: bool) -> str:
-    if isinstance(axis, Ordered):
-        return _literal(axis.cuts.tolist())
-    levels = axis.levels if text else map(float, axis.levels)
-    return f"new Map({_literal([(level, k + 1) for k, level in enumerate(levels)])})"
+def _map(levels: list[str]) -> str:
+    return f"new Map({_literal([(level, k) for k, level in enumerate(levels)])})"

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..model.additive import Axis
+from ..model.additive import Vector
 from ..model.replace import replace_file
-from .common import Content, Model, Path, Scores, content
+from .common import Content, Model, Path, Table, content
 
 _OPSET, _IR = 17, 8
 # Numbers of element types, and of the types of attributes.
@@ -62,7 +62,7 @@ def to_onnx(model: Model, path: Path = None) -> bytes:
         graph.node("Softmax", scaled, output="probabilities", axis=1)
         outputs.append(_value("probabilities", _DOUBLE, "rows", len(told.labels)))
     fields: list[_Field] = [(1, node) for node in graph.nodes]
-    fields += [(2, "tcboost"), (10, told.about()), *((5, tensor) for tensor in graph.tensors)]
+    fields += [(2, "tcboost"), (10, told.about), *((5, tensor) for tensor in graph.tensors)]
     fields += [*((11, value) for value in graph.inputs), *((12, value) for value in outputs)]
     opset = _message((1, ""), (2, _OPSET))
     whole = _message((1, _IR), (8, opset), (2, "tcboost"), (7, _message(*fields)))
@@ -95,6 +95,7 @@ class _Graph:
         self.prefix = "/"  # of names that no input has
         while any(name.startswith(self.prefix) for name in names):
             self.prefix += "/"
+        self.columns = {j: self.column(j) for j in told.used()}
 
     def constant(self, value: Any) -> str:
         """The name of a new tensor."""
@@ -121,55 +122,48 @@ class _Graph:
         self.nodes.append(_message(*fields))
         return name
 
-    def rows(self, term: Scores) -> str:
+    def column(self, j: int) -> str:
+        """The values of a feature, rows x 1; levels are their places."""
+        if not self.told.texts:
+            return self.node("Gather", "X", self.constant(_whole(j)), axis=1)
+        name = self.names[j]
+        if j in self.told.texts:
+            name = self.places(self.told.texts[j], name)
+        return self.node("Reshape", name, self.constant(_whole(-1, 1)))
+
+    def places(self, levels: list[str], name: str) -> str:
+        """Of text: the place where it first occurs in the levels with the rows behind them."""
+        known = levels if "" in levels else [*levels, ""]
+        of = np.append(np.arange(len(known), dtype=np.float64), -1.0)
+        of[len(levels) : -1] = np.nan
+        column = self.node("Reshape", name, self.constant(_whole(-1)))
+        both = self.node("Concat", self.constant(np.array(known, dtype=object)), column, axis=0)
+        first = self.node("Unique", both, sorted=0)
+        n, end = self.constant(_whole(len(known))), self.constant(_whole(2**63 - 1))
+        place = self.node("Min", self.node("Slice", first, n, end), n)
+        return self.node("Gather", self.constant(of), place, axis=0)
+
+    def rows(self, term: Table) -> str:
         """Of each row what the table of a term has for its cell."""
         place = ""
-        for j, axis in zip(term.inputs, term.axes, strict=True):
-            cells = self.text_cells(j, axis) if j in self.told.texts else self.cells(j, axis)
+        for j, cuts in zip(term.inputs, term.cuts, strict=True):
+            cells = self.cells(self.columns[j], cuts)
             if place:
-                size = self.constant(np.int32(axis.n_cells))
+                size = self.constant(np.int32(len(cuts) + 2))
                 cells = self.node("Add", self.node("Mul", place, size), cells)
             place = cells
-        table = term.table.reshape(-1, len(self.told.labels))
-        return self.node("Gather", self.constant(table), place, axis=0)
+        return self.node("Gather", self.constant(term.places()), place, axis=0)
 
-    def cells(self, j: int, axis: Axis) -> str:
-        """Of numbers: how many cells begin at them or below, the first of them at -inf.
+    def cells(self, column: str, cuts: Vector) -> str:
+        """How many cells begin at the values or below, the first of them at -inf.
 
         Nothing begins below NaN, which is in cell 0.
         """
-        if self.told.texts:
-            shape = self.constant(_whole(-1, 1))
-            column = self.node("Reshape", self.names[j], shape)
-        else:
-            column = self.node("Gather", "X", self.constant(_whole(j)), axis=1)
-        cuts, of = self.told.steps(j, axis)
         with np.errstate(over="ignore"):
             begin = np.append(-np.inf, np.nextafter(cuts, np.inf))
         begun = self.node("GreaterOrEqual", column, self.constant(begin))
         ones = self.node("Cast", begun, to=_INT32)
-        count = self.node("ReduceSum", ones, self.constant(_whole(1)), keepdims=0)
-        return self.mapped(np.append(0, of), count)
-
-    def text_cells(self, j: int, axis: Axis) -> str:
-        """Of text: the place where it first occurs in the levels with the rows behind them."""
-        levels = self.told.texts[j]
-        known = levels if "" in levels else [*levels, ""]
-        of = axis.cells(np.array(known, dtype=object))
-        if "" not in levels:
-            of[-1] = 0
-        column = self.node("Reshape", self.names[j], self.constant(_whole(-1)))
-        texts = self.constant(np.array(known, dtype=object))
-        both = self.node("Concat", texts, column, axis=0)
-        place = self.node("Unique", both, sorted=0)
-        n = self.constant(_whole(len(known)))
-        end = self.constant(_whole(2**63 - 1))
-        place = self.node("Min", self.node("Slice", place, n, end), n)
-        return self.mapped(np.append(of, axis.n_cells - 1), place)
-
-    def mapped(self, cells: NDArray[np.intp], place: str) -> str:
-        """The cells at these places."""
-        return self.node("Gather", self.constant(cells.astype(np.int32)), place, axis=0)
+        return self.node("ReduceSum", ones, self.constant(_whole(1)), keepdims=0)
 
 
 _Field = tuple[int, int | str | bytes]

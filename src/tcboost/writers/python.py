@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from ..model.additive import Axis, Ordered
-from .common import Model, Path, Scores, content, finished
+from .common import Model, Path, content, finished, listed
 
 _MODULE = '''"""{about}
 
@@ -11,14 +10,16 @@ _MODULE = '''"""{about}
 """
 
 from bisect import bisect_left
-from math import exp
+from math import exp, inf
 
 CLASSES = {labels}
 FEATURES = {names}
 SCALE = {scale}
 INTERCEPT = {intercept}
-# Of each term the features, each with its cuts or with the cells of its levels; and the scores
-# of every class in each cell: missing values, intervals or levels, any other level.
+# By their places, the features of text: what number a level is. Any other is -1.
+LEVELS = {levels}
+# Of each term the features, each with its cuts; and the scores of every class in each cell:
+# missing values, then values with none, one, ... of the cuts below them.
 TERMS = [{terms}]
 
 
@@ -26,14 +27,14 @@ def scores(row):
     """The score of every class."""
     sums = INTERCEPT
     for axes, table in TERMS:
-        for feature, cells in axes:
+        for feature, cuts in axes:
             value = row[feature]
             if value is None or value != value:
                 table = table[0]
-            elif isinstance(cells, dict):
-                table = table[cells.get(value, -1)]
-            else:
-                table = table[1 + bisect_left(cells, value)]
+                continue
+            if feature in LEVELS:
+                value = LEVELS[feature].get(value, -1)
+            table = table[1 + bisect_left(cuts, value)]
         sums = [s + t for s, t in zip(sums, table)]
     return list(sums)
 
@@ -87,24 +88,12 @@ def to_python(model: Model, path: Path = None) -> str:
     """
     told = content(model)
     text = _MODULE.format(
-        about=told.about(),
+        about=told.about,
         labels=ascii(told.labels),
         names=ascii(told.names),
         scale=None if told.scale is None else float(told.scale),
         intercept=told.intercept.tolist(),
-        terms="".join(map(_term, told.terms)),
+        levels=ascii({j: {x: k for k, x in enumerate(of)} for j, of in told.texts.items()}),
+        terms=listed(told.terms),
     )
     return finished(text, path)
-
-
-def _term(term: Scores) -> str:
-    axes = [(j, _cells(axis)) for j, axis in zip(term.inputs, term.axes, strict=True)]
-    rows = "".join(f"\n        {row}," for row in term.table.tolist())
-    return f"\n    ({axes!a}, [{rows}\n    ]),"
-
-
-def _cells(axis: Axis) -> list[float] | dict[object, int]:
-    if isinstance(axis, Ordered):
-        return axis.cuts.tolist()
-    levels = (str(x) if isinstance(x, str) else float(x) for x in axis.levels)
-    return {level: k + 1 for k, level in enumerate(levels)}
