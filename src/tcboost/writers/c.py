@@ -15,9 +15,6 @@ import numpy as np
 from ..model.additive import Vector
 from .common import Content, Model, Path, content, finished
 
-_KEYWORDS = """auto break case char const continue default do double else enum extern float for
-    goto if inline int long register restrict return short signed sizeof static struct switch
-    typedef union unsigned void volatile while _Bool _Complex _Imaginary"""
 _TEXT = Template("""\
 /* $about
  * Classes, by their places: $labels
@@ -156,7 +153,7 @@ def to_c(
     >>> "int iris_predict(const double *x)" in text
     True
     """
-    if not re.fullmatch("[A-Za-z_][A-Za-z0-9_]*", name) or name in _KEYWORDS.split():
+    if not (name.isascii() and name.isidentifier()):
         raise ValueError(f"name must be an identifier of C, but is {name!r}")
     if bits not in (None, 16, 32):
         raise ValueError(f"bits must be None, 32 or 16, but is {bits!r}")
@@ -238,11 +235,8 @@ def _escaped(text: str) -> str:
     """The inside of a literal; what is not a letter, digit or space of ASCII, in octal."""
     if "\0" in text:
         raise ValueError(f"text in C ends at a zero, which the level {text!r} has inside")
-    plain = (
-        chr(b) if b < 128 and (chr(b).isalnum() or b == 32) else f"\\{b:03o}"
-        for b in text.encode()
-    )
-    return "".join(plain)
+    odd = re.compile(rb"[^A-Za-z0-9 ]")
+    return odd.sub(lambda found: b"\\%03o" % found[0][0], text.encode()).decode()
 
 
 def _comment(value: object) -> str:

@@ -118,7 +118,7 @@ def _table(model: AdditiveModel, term: Term, texts: dict[int, list[str]]) -> Tab
         cuts, of = axis.ends
         if j in texts:
             levels = np.array(texts[j], dtype=object)
-            cuts, of = np.arange(len(levels)) - 0.5, np.append(-1, axis.cells(levels))
+            cuts, of = np.arange(-0.5, len(levels) - 1), np.append(-1, axis.cells(levels))
         axes.append(Ordered(cuts))
         table = table.take(np.append(MISSING, of), axis=k)
     found = merged_cells(Term(term.inputs, tuple(axes), table))

@@ -16,15 +16,15 @@ export const classes = %(labels)s;
 export const features = %(names)s;
 const SCALE = %(scale)s;
 const INTERCEPT = %(intercept)s;
-// By their places, the features of text: what number a level is. Any other is -1.
-const LEVELS = {%(levels)s};
+// By their places, the features of text, whose levels count by their places; any other is -1.
+const LEVELS = %(levels)s;
 // Of each term the features, each with its cuts; and the scores of every class in each cell:
 // missing values, then values with none, one, ... of the cuts below them.
 const TERMS = [%(terms)s];
 
 function cellOf(value, levels, cuts) {
   if (value === null || value === undefined || Number.isNaN(value)) return 0;
-  if (levels) value = levels.get(value) ?? -1;
+  if (levels) value = levels.indexOf(value);
   let low = 0, high = cuts.length;
   while (low < high) {
     const middle = (low + high) >> 1;
@@ -98,7 +98,7 @@ def to_javascript(model: Model, path: Path = None) -> str:
         "names": _literal(told.names),
         "scale": _literal(told.scale),
         "intercept": _literal(told.intercept.tolist()),
-        "levels": ", ".join(f"{j}: {_map(of)}" for j, of in told.texts.items()),
+        "levels": _literal(told.texts),
         "terms": listed(told.terms).replace("inf", "Infinity"),
     }
     return finished(text, path)
@@ -112,7 +112,3 @@ def _literal(value: Any) -> str:
 def _label(label: Level) -> str:
     large = type(label) is int and abs(label) > 2**53 - 1
     return _literal(label) + "n" * large
-
-
-def _map(levels: list[str]) -> str:
-    return f"new Map({_literal([(level, k) for k, level in enumerate(levels)])})"

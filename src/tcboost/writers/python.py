@@ -16,7 +16,7 @@ CLASSES = {labels}
 FEATURES = {names}
 SCALE = {scale}
 INTERCEPT = {intercept}
-# By their places, the features of text: what number a level is. Any other is -1.
+# By their places, the features of text, whose levels count by their places; any other is -1.
 LEVELS = {levels}
 # Of each term the features, each with its cuts; and the scores of every class in each cell:
 # missing values, then values with none, one, ... of the cuts below them.
@@ -33,7 +33,8 @@ def scores(row):
                 table = table[0]
                 continue
             if feature in LEVELS:
-                value = LEVELS[feature].get(value, -1)
+                levels = LEVELS[feature]
+                value = levels.index(value) if value in levels else -1
             table = table[1 + bisect_left(cuts, value)]
         sums = [s + t for s, t in zip(sums, table)]
     return list(sums)
@@ -93,7 +94,7 @@ def to_python(model: Model, path: Path = None) -> str:
         names=ascii(told.names),
         scale=None if told.scale is None else float(told.scale),
         intercept=told.intercept.tolist(),
-        levels=ascii({j: {x: k for k, x in enumerate(of)} for j, of in told.texts.items()}),
+        levels=ascii(told.texts),
         terms=listed(told.terms),
     )
     return finished(text, path)

@@ -5,6 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ..model.additive import Level
 from .common import Content, Model, Path, content, finished, integers
 
@@ -158,14 +161,13 @@ class _Query:
         """Of each class the sum over all terms."""
         found = []
         for c, base in enumerate(self.intercept.tolist()):
-            terms = [
-                self._entry(t, table[:, c].tolist()) for t, table in enumerate(self.tables)
-            ]
+            terms = [self._entry(t, table[:, c]) for t, table in enumerate(self.tables)]
             found.append(f"{_sum([*terms, f'CAST({base} AS BIGINT)'])} AS s_{c + 1}")
         return found
 
-    def _entry(self, t: int, values: list[int]) -> str:
+    def _entry(self, t: int, column: NDArray[np.int64]) -> str:
         """The value at a place; of an array, which takes no longer where they are many."""
+        values = column.tolist()
         if not self.sqlite:
             return f"(CAST(ARRAY{values} AS BIGINT[]))[k_{t} + 1]"
         whens = " ".join(f"WHEN {k} THEN {n}" for k, n in enumerate(values))
@@ -196,10 +198,9 @@ def _nested(parts: list[str], join: Callable[[list[str]], str]) -> str:
 
 def _exact(value: float) -> str:
     """An integer times a power of two: not all engines read decimals to the nearest double."""
-    fraction, exponent = math.frexp(value)
-    integer = int(math.ldexp(fraction, 53))
-    zeros = min((integer & -integer).bit_length() - 1, max(53 - exponent, 0)) if integer else 53
-    exponent = exponent - 53 + zeros if integer else 0
+    integer, divisor = value.as_integer_ratio()
+    zeros = max(integer.bit_length() - 62, 0)
+    exponent = zeros - divisor.bit_length() + 1
     text = f"CAST({integer >> zeros} AS {_DOUBLE})"
     sign = "/" if exponent < 0 else "*"
     for power in range(0, abs(exponent), 62):
