@@ -25,9 +25,9 @@ $note */
 #include <stdint.h>
 #include <string.h>
 
-/* Axes of the terms: of which feature; where its cuts are; where the table of the term is, and
- * by how much a cell moves on in it; whether the axis is the last of its term. */
-static const struct { int feature, start, n_cuts, first, stride, last; } ${name}_axes[$n] = {
+/* Axes of the terms: of which feature; where its cuts are; where the table of the term is, or
+ * -1 where another axis of the term comes next. */
+static const struct { int feature, start, n_cuts, table; } ${name}_axes[$n] = {
 $axes
 };
 static const double ${name}_cuts[] = {
@@ -59,11 +59,11 @@ static void ${name}_add(const double *x, $sum *sums)
 {
     for (int c = 0; c < $C; c++) sums[c] = ${name}_intercept[c];
     for (int a = 0, place = 0; a < $n; a++) {
-        const double *cuts = ${name}_cuts + ${name}_axes[a].start;
-        place += ${name}_axes[a].first + ${name}_axes[a].stride
-            * ${name}_cell(cuts, ${name}_axes[a].n_cuts, x[${name}_axes[a].feature]);
-        if (!${name}_axes[a].last) continue;
-        for (int c = 0; c < $C; c++) sums[c] += ${name}_table[place + c];
+        const int n = ${name}_axes[a].n_cuts, table = ${name}_axes[a].table;
+        place = place * (n + 2)
+            + ${name}_cell(${name}_cuts + ${name}_axes[a].start, n, x[${name}_axes[a].feature]);
+        if (table < 0) continue;
+        for (int c = 0; c < $C; c++) sums[c] += ${name}_table[table + place * $C + c];
         place = 0;
     }
 }
@@ -158,7 +158,7 @@ def to_c(
     if bits not in (None, 16, 32):
         raise ValueError(f"bits must be None, 32 or 16, but is {bits!r}")
     told = content(model)
-    parts, step, note = [told.intercept, *(term.places() for term in told.terms)], "", ""
+    parts, step, note = [told.intercept, *(term.scores for term in told.terms)], "", ""
     if bits:
         parts, size, off = _rounded(parts, bits)
         step = f" * {size.hex()}"
@@ -184,7 +184,7 @@ def to_c(
         table=_numbers(row for part in parts[1:] for row in part),
     )
     if told.scale is not None and not bits:
-        text += _PROBABILITIES.substitute(names, scale=float(told.scale).hex())
+        text += _PROBABILITIES.substitute(names, scale=told.scale.hex())
     if told.texts:
         levels = [
             f'        {{{j}, {k}, "{_escaped(level)}"}},'
@@ -195,16 +195,14 @@ def to_c(
     return finished(text, path)
 
 
-def _axes(told: Content) -> list[tuple[int, ...]]:
+def _axes(told: Content) -> list[list[int]]:
     """The fields of every axis."""
-    axes, start, place = list[tuple[int, ...]](), 0, 0
+    axes, start, place = list[list[int]](), 0, 0
     for term in told.terms:
-        stride = term.scores.size
-        first, last = place, len(term.inputs) - 1
-        for k, (j, cuts) in enumerate(zip(term.inputs, term.cuts, strict=True)):
-            stride //= len(cuts) + 2
-            axes.append((j, start, len(cuts), first, stride, int(k == last)))
-            start, first = start + len(cuts), 0
+        for j, cuts in zip(term.inputs, term.cuts, strict=True):
+            axes.append([j, start, len(cuts), -1])
+            start += len(cuts)
+        axes[-1][-1] = place
         place += term.scores.size
     return axes
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from string import Template
+from typing import Any, AnyStr, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,17 +30,14 @@ Path = str | os.PathLike[str] | None
 class Table(NamedTuple):
     """A term of features that are numbers, each with its cuts, ascending.
 
-    Along each axis the cells are of missing values, then of values with none, one, ... of the
-    cuts below them; along the last one the scores are those of the classes.
+    Cell 0 of a feature is of missing values, 1 + k of values with k of the cuts below them. The
+    scores have a row for each cell, of couples for all cells of the second feature with cell 0
+    of the first one, then with its next.
     """
 
     inputs: tuple[int, ...]
     cuts: list[Vector]
     scores: Vector
-
-    def places(self) -> NDArray[Any]:
-        """The scores by one place, which goes along the last feature first."""
-        return self.scores.reshape(-1, self.scores.shape[-1])
 
 
 class Content(NamedTuple):
@@ -86,7 +84,7 @@ def content(model: Model) -> Content:
         model.unit,
         model.decoded(model.intercept) + 0.0,  # one kind of zero
         [_table(model, term, texts) for term in model.terms] or [nothing],
-        model.probability_scale,
+        None if model.probability_scale is None else float(model.probability_scale),
         texts,
         {j for j, kind in enumerate(model.kinds or ()) if kind in ("date", "duration")},
     )
@@ -103,10 +101,11 @@ def _texts(model: AdditiveModel) -> dict[int, list[str]]:
             found[j].update(dict.fromkeys(axis.levels if isinstance(axis, Levels) else (0.0,)))
     texts = {}
     for j, of in enumerate(found):
-        text = [isinstance(level, str) for level in of]
-        if any(text) and not all(text):
+        by_kind = model.kinds is not None and model.kinds[j] in ("levels", "order")
+        text = {isinstance(level, str) for level in of} or {by_kind}
+        if len(text) > 1:
             raise ValueError(f"feature {j} is of text and of numbers; only one can be written")
-        if any(text) or (not of and model.kinds and model.kinds[j] in ("levels", "order")):
+        if text == {True}:
             texts[j] = list(of)
     return texts
 
@@ -122,14 +121,14 @@ def _table(model: AdditiveModel, term: Term, texts: dict[int, list[str]]) -> Tab
         axes.append(Ordered(cuts))
         table = table.take(np.append(MISSING, of), axis=k)
     found = merged_cells(Term(term.inputs, tuple(axes), table))
-    return Table(term.inputs, [axis.ends[0] for axis in found.axes], found.table)
+    rows = found.table.reshape(-1, len(model.classes))
+    return Table(term.inputs, [axis.ends[0] for axis in found.axes], rows)
 
 
 def integers(told: Content) -> tuple[NDArray[np.int64], list[NDArray[np.int64]]]:
     """Intercept and tables, by their places, as multiples of the unit, sums within 62 bits."""
-    parts = [told.intercept, *(term.places() for term in told.terms)]
-    largest = math.fsum(float(np.abs(part).max()) for part in parts)
-    if math.frexp(largest)[1] - told.unit > 62:
+    parts = [told.intercept, *(term.scores for term in told.terms)]
+    if sum(np.abs(part).max() for part in parts) >= math.ldexp(1.0, 62 + told.unit):
         raise ValueError(
             f"intercept and tables are too large for multiples of 2^{told.unit} in 64 bits; "
             "additive_.rounded(decimals) gives a model that has a larger unit"
@@ -138,18 +137,26 @@ def integers(told: Content) -> tuple[NDArray[np.int64], list[NDArray[np.int64]]]
     return first, others
 
 
-def listed(terms: Sequence[Table]) -> str:
-    """Lists as both Python and JavaScript write them: axes with their cuts, and the scores."""
-    found = ""
-    for inputs, cuts, scores in terms:
+def module(template: str, told: Content, literal: Callable[[Any], str]) -> str:
+    """A module of Python or JavaScript, in both of which tables are lists alike."""
+    terms = ""
+    for inputs, cuts, scores in told.terms:
         axes = [[j, of.tolist()] for j, of in zip(inputs, cuts, strict=True)]
-        rows = ",\n    ".join(map(str, scores.tolist()))
-        found += f"\n  [{axes}, [\n    {rows}\n  ]],"
-    return found
+        rows = "".join(f"\n    {row}," for row in scores.tolist())
+        terms += f"\n  [{literal(axes)}, [{rows}\n  ]],"
+    return Template(template).substitute(
+        about=told.about,
+        labels=literal(told.labels),
+        names=literal(told.names),
+        levels=literal(told.texts),
+        scale=literal(told.scale),
+        intercept=told.intercept.tolist(),
+        terms=terms,
+    )
 
 
-def finished(text: str, path: Path) -> str:
+def finished(text: AnyStr, path: Path) -> AnyStr:
     """The text, written where there is a path."""
     if path is not None:
-        replace_file(path, text.encode())
+        replace_file(path, text.encode() if isinstance(text, str) else text)
     return text

@@ -5,22 +5,22 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from ..model.additive import Level
-from .common import Model, Path, content, finished, listed
+from .common import Model, Path, content, finished, module
 
 _MODULE = """\
-// %(about)s
+// $about
 // A row is an array of the values of the features; null, undefined and NaN are missing.
 
-export const classes = %(labels)s;
-export const features = %(names)s;
-const SCALE = %(scale)s;
-const INTERCEPT = %(intercept)s;
+export const classes = $labels;
+export const features = $names;
+const SCALE = $scale;
+const INTERCEPT = $intercept;
 // By their places, the features of text, whose levels count by their places; any other is -1.
-const LEVELS = %(levels)s;
+const LEVELS = $levels;
 // Of each term the features, each with its cuts; and the scores of every class in each cell:
-// missing values, then values with none, one, ... of the cuts below them.
-const TERMS = [%(terms)s];
+// missing values, then values with none, one, ... of the cuts below them. Of a couple these are
+// the cells of the second feature, for each of the first.
+const TERMS = [$terms];
 
 function cellOf(value, levels, cuts) {
   if (value === null || value === undefined || Number.isNaN(value)) return 0;
@@ -36,12 +36,12 @@ function cellOf(value, levels, cuts) {
 
 export function scores(row) {
   const sums = INTERCEPT.slice();
-  for (const [axes, rows] of TERMS) {
-    let table = rows;
+  for (const [axes, table] of TERMS) {
+    let place = 0;
     for (const [feature, cuts] of axes) {
-      table = table[cellOf(row[feature], LEVELS[feature], cuts)];
+      place = place * (cuts.length + 2) + cellOf(row[feature], LEVELS[feature], cuts);
     }
-    for (let c = 0; c < sums.length; c++) sums[c] += table[c];
+    for (let c = 0; c < sums.length; c++) sums[c] += table[place][c];
   }
   return sums;
 }
@@ -91,24 +91,13 @@ def to_javascript(model: Model, path: Path = None) -> str:
     >>> "export function predict(row)" in text
     True
     """
-    told = content(model)
-    text = _MODULE % {
-        "about": told.about,
-        "labels": f"[{', '.join(map(_label, told.labels))}]",
-        "names": _literal(told.names),
-        "scale": _literal(told.scale),
-        "intercept": _literal(told.intercept.tolist()),
-        "levels": _literal(told.texts),
-        "terms": listed(told.terms).replace("inf", "Infinity"),
-    }
-    return finished(text, path)
+    return finished(module(_MODULE, content(model), _literal), path)
 
 
 def _literal(value: Any) -> str:
-    """JSON of ASCII, of whose texts none ends a script in HTML."""
+    """JSON of ASCII, of whose texts none ends a script in HTML; large integers are BigInt."""
+    if isinstance(value, list):
+        return f"[{', '.join(map(_literal, value))}]"
+    if type(value) is int and abs(value) > 2**53 - 1:
+        return f"{value}n"
     return json.dumps(value).replace("<", "\\u003c")
-
-
-def _label(label: Level) -> str:
-    large = type(label) is int and abs(label) > 2**53 - 1
-    return _literal(label) + "n" * large

@@ -8,14 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..model.additive import Vector
-from ..model.replace import replace_file
-from .common import Content, Model, Path, Table, content
+from .common import Content, Model, Path, Table, content, finished
 
 _OPSET, _IR = 17, 8
 # Numbers of element types, and of the types of attributes.
 _INT32, _INT64, _STRING, _BOOL, _DOUBLE = 6, 7, 8, 9, 11
 _TYPES = {"i4": _INT32, "i8": _INT64, "O": _STRING, "b1": _BOOL, "f8": _DOUBLE}
-_OF_LABELS = {int: np.int64, str: np.object_, bool: np.bool_, float: np.float64}
 
 
 def to_onnx(model: Model, path: Path = None) -> bytes:
@@ -53,7 +51,7 @@ def to_onnx(model: Model, path: Path = None) -> bytes:
     scores = graph.constant(told.intercept)
     for term in told.terms:
         scores = graph.node("Add", scores, graph.rows(term))
-    labels: NDArray[Any] = np.array(told.labels, dtype=_OF_LABELS[type(told.labels[0])])
+    labels = np.array(told.labels, dtype=object if isinstance(told.labels[0], str) else None)
     best = graph.node("ArgMax", scores, axis=1, keepdims=0)
     graph.node("Gather", graph.constant(labels), best, output="label", axis=0)
     outputs = [_value("label", _kind(labels), "rows")]
@@ -66,9 +64,7 @@ def to_onnx(model: Model, path: Path = None) -> bytes:
     fields += [*((11, value) for value in graph.inputs), *((12, value) for value in outputs)]
     opset = _message((1, ""), (2, _OPSET))
     whole = _message((1, _IR), (8, opset), (2, "tcboost"), (7, _message(*fields)))
-    if path is not None:
-        replace_file(path, whole)
-    return whole
+    return finished(whole, path)
 
 
 class _Graph:
@@ -78,23 +74,17 @@ class _Graph:
         self.told = told
         self.nodes: list[bytes] = []
         self.tensors: list[bytes] = []
-        names, taken = ["X"], ["label", "probabilities"]
+        self.inputs = [_value("X", _DOUBLE, "rows", len(told.names))]
+        names = ["X"]
         if told.texts:
-            names = []
-            for name in told.names:
-                while name in (*names, *taken):
+            names, self.inputs = [], []
+            for j, name in enumerate(told.names):
+                while name in (*names, "label", "probabilities"):
                     name += "_"
                 names.append(name)
-            self.inputs = [
-                _value(name, _STRING if j in told.texts else _DOUBLE)
-                for j, name in enumerate(names)
-            ]
-        else:
-            self.inputs = [_value("X", _DOUBLE, "rows", len(told.names))]
+                self.inputs.append(_value(name, _STRING if j in told.texts else _DOUBLE))
         self.names = names
-        self.prefix = "/"  # of names that no input has
-        while any(name.startswith(self.prefix) for name in names):
-            self.prefix += "/"
+        self.prefix = "/" * (1 + max(map(len, names)))  # of names that no input has
         self.columns = {j: self.column(j) for j in told.used()}
 
     def constant(self, value: Any) -> str:
@@ -152,7 +142,7 @@ class _Graph:
                 size = self.constant(np.int32(len(cuts) + 2))
                 cells = self.node("Add", self.node("Mul", place, size), cells)
             place = cells
-        return self.node("Gather", self.constant(term.places()), place, axis=0)
+        return self.node("Gather", self.constant(term.scores), place, axis=0)
 
     def cells(self, column: str, cuts: Vector) -> str:
         """How many cells begin at the values or below, the first of them at -inf.

@@ -2,41 +2,43 @@
 
 from __future__ import annotations
 
-from .common import Model, Path, content, finished, listed
+from .common import Model, Path, content, finished, module
 
-_MODULE = '''"""{about}
+_MODULE = '''"""$about
 
 `row` is a sequence of the values of the features; None and NaN are missing.
 """
 
 from bisect import bisect_left
-from math import exp, inf
+from math import exp
 
-CLASSES = {labels}
-FEATURES = {names}
-SCALE = {scale}
-INTERCEPT = {intercept}
+CLASSES = $labels
+FEATURES = $names
+SCALE = $scale
+INTERCEPT = $intercept
 # By their places, the features of text, whose levels count by their places; any other is -1.
-LEVELS = {levels}
+LEVELS = $levels
 # Of each term the features, each with its cuts; and the scores of every class in each cell:
-# missing values, then values with none, one, ... of the cuts below them.
-TERMS = [{terms}]
+# missing values, then values with none, one, ... of the cuts below them. Of a couple these are
+# the cells of the second feature, for each of the first.
+TERMS = [$terms]
 
 
 def scores(row):
     """The score of every class."""
     sums = INTERCEPT
     for axes, table in TERMS:
+        place = 0
         for feature, cuts in axes:
+            place *= len(cuts) + 2
             value = row[feature]
             if value is None or value != value:
-                table = table[0]
                 continue
             if feature in LEVELS:
                 levels = LEVELS[feature]
                 value = levels.index(value) if value in levels else -1
-            table = table[1 + bisect_left(cuts, value)]
-        sums = [s + t for s, t in zip(sums, table)]
+            place += 1 + bisect_left(cuts, value)
+        sums = [s + t for s, t in zip(sums, table[place])]
     return list(sums)
 
 
@@ -87,14 +89,4 @@ def to_python(model: Model, path: Path = None) -> str:
     >>> module["predict"]([5.1, 3.5, 1.4, None])
     0
     """
-    told = content(model)
-    text = _MODULE.format(
-        about=told.about,
-        labels=ascii(told.labels),
-        names=ascii(told.names),
-        scale=None if told.scale is None else float(told.scale),
-        intercept=told.intercept.tolist(),
-        levels=ascii(told.texts),
-        terms=listed(told.terms),
-    )
-    return finished(text, path)
+    return finished(module(_MODULE, content(model), ascii), path)

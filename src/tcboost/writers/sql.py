@@ -86,7 +86,7 @@ class _Query:
     def __init__(self, told: Content, table: str, dialect: str) -> None:
         self.told, self.sqlite = told, dialect == "sqlite"
         self.columns, self.largest = _DIALECTS[dialect]
-        self.source = f"{'.'.join(map(_name, table.split('.')))} AS tcboost_data"
+        self.source = f"{'.'.join(map(_quoted, table.split('.')))} AS tcboost_data"
         self.intercept, self.tables = integers(told)
         used = {name.lower() for name in told.names}
         self.rowid = f"tcboost_data.{next(k for k in _ROWIDS if k not in used)}"
@@ -129,11 +129,11 @@ class _Query:
         for name in names:
             if names.count(name) > 1:
                 raise ValueError(f"features that are both called {name!r} are no columns")
-        values = (self._value(j, f"tcboost_data.{_name(self.told.names[j])}") for j in used)
-        return [f"{value} AS x_{j}" for value, j in zip(values, used, strict=True)]
+        return [f"{self._value(j)} AS x_{j}" for j in used]
 
-    def _value(self, j: int, column: str) -> str:
+    def _value(self, j: int) -> str:
         """In SQLite there is no NaN, and there are no types of time."""
+        column = f"tcboost_data.{_quoted(self.told.names[j])}"
         if j in self.told.texts:
             levels = map(_literal, self.told.texts[j])
             whens = [f"CAST({column} AS TEXT) = {x} THEN {k}" for k, x in enumerate(levels)]
@@ -210,17 +210,11 @@ def _exact(value: float) -> str:
 
 def _literal(value: Level) -> str:
     if isinstance(value, str):
-        return f"'{_whole(value).replace(chr(39), chr(39) * 2)}'"
-    if isinstance(value, float):
-        return f"({_exact(value)})"
-    return str(value).upper()
+        return _quoted(value, "'")
+    return f"({_exact(value)})" if isinstance(value, float) else str(value).upper()
 
 
-def _name(name: str) -> str:
-    return f'"{_whole(name).replace(chr(34), chr(34) * 2)}"'
-
-
-def _whole(text: str) -> str:
+def _quoted(text: str, mark: str = '"') -> str:
     if "\0" in text:
         raise ValueError(f"text of SQL has no zeros, but {text!r} has")
-    return text
+    return f"{mark}{text.replace(mark, 2 * mark)}{mark}"
