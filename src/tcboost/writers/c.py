@@ -15,7 +15,7 @@ import numpy as np
 from ..model.additive import Vector
 from .common import Content, Model, Path, content, finished
 
-_TEXT = Template("""\
+_TEXT = """\
 /* $about
  * Classes, by their places: $labels
  * Features, by their places in x: $features
@@ -84,8 +84,8 @@ void ${name}_scores(const double *x, double *scores)
     ${name}_add(x, sums);
     for (int c = 0; c < $C; c++) scores[c] = sums[c]$step;
 }
-""")
-_PROBABILITIES = Template("""
+"""
+_PROBABILITIES = """
 void ${name}_probabilities(const double *x, double *p)
 {
     double top, total = 0.0;
@@ -95,13 +95,12 @@ void ${name}_probabilities(const double *x, double *p)
     for (int c = 0; c < $C; c++) total += p[c] = exp($scale * (p[c] - top));
     for (int c = 0; c < $C; c++) p[c] /= total;
 }
-""")
-_LEVEL = Template("""
+"""
+_LEVEL = """
 /* The number of a level (UTF-8) in x; -1 of one that is unknown. */
 int ${name}_level(int feature, const char *text)
 {
-    static const struct { int feature, number; const char *text; } levels[] = {
-$levels
+    static const struct { int feature, number; const char *text; } levels[] = {$levels
         {-1, -1, 0}
     };
     int i = 0;
@@ -109,7 +108,7 @@ $levels
         && (levels[i].feature != feature || strcmp(levels[i].text, text))) i++;
     return levels[i].number;
 }
-""")
+"""
 
 
 def to_c(
@@ -167,9 +166,12 @@ def to_c(
             f" * ahead by more than {2 * off:.17g}, the class is the model's.\n"
         )
     axes = _axes(told)
-    names = {"name": name, "C": len(told.labels)}
-    text = _TEXT.substitute(
-        names,
+    levels = ((j, k, text) for j, of in told.texts.items() for k, text in enumerate(of))
+    known = told.scale is not None and not bits
+    template = _TEXT + _PROBABILITIES * known + _LEVEL * bool(told.texts)
+    text = Template(template).substitute(
+        name=name,
+        C=len(told.labels),
         about=told.about,
         labels=_comment(told.labels),
         features=_comment(told.names),
@@ -182,16 +184,9 @@ def to_c(
         cuts=_numbers([c for t in told.terms for c in t.cuts if len(c)] or [np.zeros(1)]),
         intercept=_numbers(parts[:1]),
         table=_numbers(row for part in parts[1:] for row in part),
+        scale=told.scale and told.scale.hex(),
+        levels="".join(f'\n        {{{j}, {k}, "{_escaped(x)}"}},' for j, k, x in levels),
     )
-    if told.scale is not None and not bits:
-        text += _PROBABILITIES.substitute(names, scale=told.scale.hex())
-    if told.texts:
-        levels = [
-            f'        {{{j}, {k}, "{_escaped(level)}"}},'
-            for j, texts in told.texts.items()
-            for k, level in enumerate(texts)
-        ]
-        text += _LEVEL.substitute(names, levels="\n".join(levels))
     return finished(text, path)
 
 
@@ -218,10 +213,10 @@ def _numbers(rows: Iterable[Any]) -> str:
 
 def _rounded(parts: list[Vector], bits: int) -> tuple[list[Any], float, float]:
     """Multiples of the least step with room for all of them, the step, and what is lost."""
-    most = sum(float(np.abs(part).max()) for part in parts)
+    most = sum(np.abs(part).max() for part in parts)
     for exponent in count(max(math.frexp(most)[1] - 31, -1000)):
         whole = [np.rint(np.ldexp(part, -exponent)) for part in parts]
-        tops = [float(np.abs(part).max()) for part in whole]
+        tops = [np.abs(part).max() for part in whole]
         if sum(tops) < 2**31 and max(tops[1:]) < 2 ** (bits - 1):
             break
     pairs = zip(whole, parts, strict=True)

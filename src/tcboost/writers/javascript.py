@@ -23,15 +23,10 @@ const LEVELS = $levels;
 const TERMS = [$terms];
 
 function cellOf(value, levels, cuts) {
-  if (value === null || value === undefined || Number.isNaN(value)) return 0;
-  if (levels) value = levels.indexOf(value);
-  let low = 0, high = cuts.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (cuts[middle] < value) low = middle + 1;
-    else high = middle;
-  }
-  return low + 1;
+  if (value == null || Number.isNaN(value)) return 0;
+  const x = levels ? levels.indexOf(value) : value;
+  const below = cuts.findIndex((cut) => cut >= x);
+  return 1 + (below < 0 ? cuts.length : below);
 }
 
 export function scores(row) {

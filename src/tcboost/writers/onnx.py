@@ -190,8 +190,6 @@ def _kind(array: NDArray[Any]) -> int:
 
 def _value(name: str, kind: int, *shape: int | str) -> bytes:
     """An input or output; of any shape if there is none."""
-    sizes = (_message((2 if isinstance(n, str) else 1, n)) for n in shape)
-    of: list[_Field] = [(1, kind)]
-    if shape:
-        of.append((2, _message(*((1, size) for size in sizes))))
-    return _message((1, name), (2, _message((1, _message(*of)))))
+    sizes = [(1, _message((2 if isinstance(n, str) else 1, n))) for n in shape]
+    sized = [(2, _message(*sizes))] if shape else []
+    return _message((1, name), (2, _message((1, _message((1, kind), *sized)))))

@@ -105,15 +105,14 @@ class _Query:
             ["tcboost_row", *self._scores()],
             ["*", f"{top} AS top"],
         ]
-        result = ["tcboost_row", f"{best} AS prediction"]
         if probabilities and self.told.scale is not None:
-            steps.append(["*", *map(self._power, s, e)])
-            steps.append(["*", f"{_sum(e)} AS total"])
-            result += [f"{each} / total AS {to}" for each, to in zip(e, p, strict=True)]
+            steps += [["*", *map(self._power, s, e)], ["*", f"{_sum(e)} AS total"]]
         else:
-            p = []
+            e = p = []
+        parts = (f"{each} / total AS {to}" for each, to in zip(e, p, strict=True))
+        steps.append(["tcboost_row", f"{best} AS prediction", *parts])
         text, source = "", self.source
-        for k, columns in enumerate([*steps, result]):
+        for k, columns in enumerate(steps):
             select = f"SELECT {f',{_NEXT}'.join(columns)}\n  FROM {source}"
             source = f"tcboost_{k}"
             text += f"{',' if k else 'WITH'} {source} AS MATERIALIZED (\n  {select})\n"
