@@ -12,7 +12,7 @@ import pytest
 from sklearn.datasets import load_iris
 from sklearn.exceptions import NotFittedError
 from writer_engines import c, compiled
-from writer_models import MODELS, by_hand, cuts, rows
+from writer_models import MODELS, by_hand, columns, cuts, rows
 
 import tcboost
 from tcboost.model import AdditiveModel, Levels, Ordered, Term
@@ -121,6 +121,16 @@ def test_a_select_of_a_view_and_of_no_rows():
     assert connection.execute(query).fetchone()[:5] == (1, 2, 3.0, 4, label)
     assert connection.execute(f"SELECT * FROM ({query}) WHERE x0 > 1").fetchall() == []
     connection.close()
+
+
+def test_a_select_of_the_frame_of_the_fit():
+    """Its columns are ENUM, TIMESTAMP_NS, INTERVAL, ..."""
+    model, (data, _) = MODELS["frame"](), columns()
+    query = tcboost.to_sql(model, dialect="duckdb")
+    found = duckdb.sql(query).df()
+    assert found.prediction.tolist() == model.predict(data).tolist()
+    p = found.filter(regex="^p_").to_numpy()
+    np.testing.assert_allclose(p, model.predict_proba(data), rtol=0, atol=1e-12)
 
 
 def test_a_select_without_probabilities_needs_no_exp():

@@ -55,16 +55,12 @@ def default():
     return model.fit(frame, np.array(NASTY)[y])
 
 
-def frame():
+def columns():
     """Text, also of no use, levels in an order, dates and durations, with missing values."""
     rng = np.random.default_rng(8)
     n = 300
-    colour, size, wait = (
-        rng.choice([*"rgb"], n),
-        rng.integers(3, size=n),
-        rng.integers(9, size=n),
-    )
-    day = rng.integers(100, size=n)
+    colour, size = rng.choice([*"rgb"], n), rng.integers(3, size=n)
+    wait, day = rng.integers(9, size=n), rng.integers(100, size=n)
     columns = {
         "colour": pd.Series(colour, dtype=object),
         "size": pd.Series(pd.Categorical.from_codes(size, ["S", "M", "L"], ordered=True)),
@@ -74,10 +70,13 @@ def frame():
     }
     X = pd.DataFrame({k: s.where(rng.random(n) > 0.1) for k, s in columns.items()})
     X.insert(0, "same", "s")
-    y = np.select([colour == "r", (size == 2) | (wait > 6), day > 60], [*"abc"], "d")
+    return X, np.select([colour == "r", (size == 2) | (wait > 6), day > 60], [*"abc"], "d")
+
+
+def frame():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # of the column of no use
-        return tcboost.TCBoostClassifier(0.3).fit(X, y)
+        return tcboost.TCBoostClassifier(0.3).fit(*columns())
 
 
 def stage_wise():

@@ -51,7 +51,8 @@ def to_onnx(model: Model, path: Path = None) -> bytes:
     scores = graph.constant(told.intercept)
     for term in told.terms:
         scores = graph.node("Add", scores, graph.rows(term))
-    labels = np.array(told.labels, dtype=object if isinstance(told.labels[0], str) else None)
+    dtype = {int: np.int64, str: np.object_}.get(type(told.labels[0]))
+    labels: NDArray[Any] = np.array(told.labels, dtype=dtype)
     best = graph.node("ArgMax", scores, axis=1, keepdims=0)
     graph.node("Gather", graph.constant(labels), best, output="label", axis=0)
     outputs = [_value("label", _kind(labels), "rows")]
