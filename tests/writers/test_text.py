@@ -12,7 +12,7 @@ import pytest
 from sklearn.datasets import load_iris
 from sklearn.exceptions import NotFittedError
 from writer_engines import c, compiled
-from writer_models import MODELS, by_hand, cuts, rows
+from writer_models import MODELS, by_hand, columns, cuts, rows
 
 import tcboost
 from tcboost.model import AdditiveModel, Levels, Ordered, Term
@@ -62,7 +62,7 @@ def test_arguments_that_are_none():
     model = MODELS["constant"]()
     with pytest.raises(ValueError, match="postgresql, duckdb, sqlite, but is 'oracle'"):
         tcboost.to_sql(model, dialect="oracle")
-    for name in ("int", "2nd", "a-b", "", "é", "a\n"):
+    for name in ("2nd", "a-b", "", "é", "a\n"):
         with pytest.raises(ValueError, match="name must be an identifier of C"):
             tcboost.to_c(model, name=name)
     for bits in (8, 64, "32", True):
@@ -123,6 +123,16 @@ def test_a_select_of_a_view_and_of_no_rows():
     connection.close()
 
 
+def test_a_select_of_the_frame_of_the_fit():
+    """Its columns are ENUM, TIMESTAMP_NS, INTERVAL, ..."""
+    model, (data, _) = MODELS["frame"](), columns()
+    query = tcboost.to_sql(model, dialect="duckdb")
+    found = duckdb.sql(query).df()
+    assert found.prediction.tolist() == model.predict(data).tolist()
+    p = found.filter(regex="^p_").to_numpy()
+    np.testing.assert_allclose(p, model.predict_proba(data), rtol=0, atol=1e-12)
+
+
 def test_a_select_without_probabilities_needs_no_exp():
     text = tcboost.to_sql(MODELS["stage_wise"](), dialect="sqlite", probabilities=False)
     assert "EXP" not in text
@@ -178,7 +188,7 @@ def _said(model, bits):
 
 
 def test_two_models_of_c_in_one_program(tmp_path):
-    first = tcboost.to_c(MODELS["stage_wise"](), name="first")
+    first = tcboost.to_c(MODELS["stage_wise"](), name="int")
     second = tcboost.to_c(MODELS["text"](), name="second", bits=16)
     library = compiled(first + second, tmp_path)
     assert library.second_level(0, b"red") == library.second_level(0, b"red") >= 0

@@ -168,9 +168,13 @@ def sqlite(model, X, folder):
     return found
 
 
+TYPES_OF_TIME = {"date": "make_timestamp", "duration": "to_microseconds"}
+
+
 def duck(model, X, folder):
-    """Every other missing number is NULL, the others are NaN."""
+    """Every other missing number is NULL, the others are NaN; times are of their types."""
     names, text = columns_of(model), text_columns(X)
+    kinds = getattr(model, "additive_", model).kinds or [""] * len(names)
     connection = duckdb.connect()
     columns = {
         f"c{j}": X[:, j] if j in text else X[:, j].astype(float) for j in range(X.shape[1])
@@ -179,6 +183,8 @@ def duck(model, X, folder):
     of = [
         f"c{j} AS {quoted(name)}"
         if j in text
+        else f"{TYPES_OF_TIME[kinds[j]]}((c{j} * 1e6)::BIGINT) AS {quoted(name)}"
+        if kinds[j] in TYPES_OF_TIME
         else f"CASE WHEN number % 2 = 0 THEN c{j} ELSE COALESCE(c{j}, 'NaN'::DOUBLE) END "
         f"AS {quoted(name)}"
         for j, name in enumerate(names)

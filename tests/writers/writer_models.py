@@ -1,5 +1,6 @@
 """Models of all kinds, fitted and made by hand, and rows that are at all their edges."""
 
+import warnings
 from functools import cache
 
 import numpy as np
@@ -52,6 +53,30 @@ def default():
     frame = pd.DataFrame(X, columns=["select", 'a "b"', "line\nbreak", "'"])
     model = tcboost.TCBoostClassifier(max_rules=15, categorical_features=[3])
     return model.fit(frame, np.array(NASTY)[y])
+
+
+def columns():
+    """Text, also of no use, levels in an order, dates and durations, with missing values."""
+    rng = np.random.default_rng(8)
+    n = 300
+    colour, size = rng.choice([*"rgb"], n), rng.integers(3, size=n)
+    wait, day = rng.integers(9, size=n), rng.integers(100, size=n)
+    columns = {
+        "colour": pd.Series(colour, dtype=object),
+        "size": pd.Series(pd.Categorical.from_codes(size, ["S", "M", "L"], ordered=True)),
+        "day": pd.Series(pd.Timestamp("2020-02-01") + pd.to_timedelta(day, unit="D")),
+        "wait": pd.Series(pd.to_timedelta(wait, unit="h")),
+        "length": pd.Series(rng.normal(size=n)),
+    }
+    X = pd.DataFrame({k: s.where(rng.random(n) > 0.1) for k, s in columns.items()})
+    X.insert(0, "same", "s")
+    return X, np.select([colour == "r", (size == 2) | (wait > 6), day > 60], [*"abc"], "d")
+
+
+def frame():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # of the column of no use
+        return tcboost.TCBoostClassifier(0.3).fit(*columns())
 
 
 def stage_wise():
@@ -125,7 +150,7 @@ def ties():
     terms = tuple(
         Term((j,), (cuts(rng, 3),), rng.integers(-1, 2, (5, 4)).astype(float)) for j in range(3)
     )
-    return AdditiveModel(3, None, np.array([7, 8, 9, 11]), terms, np.zeros(4))
+    return AdditiveModel(3, None, np.array([7, 8, 9, 11]), terms, np.zeros(4), unit=0)
 
 
 def letters():
@@ -164,6 +189,7 @@ MODELS = {
     f.__name__: cache(f)
     for f in (
         default,
+        frame,
         stage_wise,
         rounded,
         drawn_codes,
@@ -184,10 +210,13 @@ MODELS = {
 }
 
 
-def edges(axes):
+def edges(axes, kind):
     """Values at which something may happen: cuts with their neighbours, levels, and others."""
-    if any(isinstance(x, str) for axis in axes for x in getattr(axis, "levels", ())):
-        levels = [x for axis in axes for x in axis.levels]
+    if kind in ("date", "duration"):  # of microseconds
+        at = [round(x + by, 6) for axis in axes for x in axis.cuts for by in (-1e-6, 0, 1e-6)]
+        return [*at, 0.0, np.nan]
+    levels = [x for axis in axes for x in getattr(axis, "levels", ())]
+    if (not axes and kind == "levels") or any(isinstance(x, str) for x in levels):
         return [*levels, "unknown", "RED", "red ", None, np.nan]
     at = [x for axis in axes for x in getattr(axis, "cuts", getattr(axis, "levels", None))]
     at = np.array(at, dtype=float)
@@ -204,7 +233,7 @@ def rows(form, n, seed=0):
         axes = [
             axis for t in form.terms for i, axis in zip(t.inputs, t.axes, strict=True) if i == j
         ]
-        all_edges = edges(axes)
+        all_edges = edges(axes, (form.kinds or [None] * form.n_features)[j])
         assert len(all_edges) <= n
         drawn = list(all_edges)
         if not isinstance(all_edges[0], str):

@@ -13,12 +13,9 @@ from typing import Any
 import numpy as np
 
 from ..model.additive import Vector
-from .common import Content, Model, Path, content, expanded, finished
+from .common import Content, Model, Path, content, finished
 
-_KEYWORDS = """auto break case char const continue default do double else enum extern float for
-    goto if inline int long register restrict return short signed sizeof static struct switch
-    typedef union unsigned void volatile while _Bool _Complex _Imaginary"""
-_TEXT = Template("""\
+_TEXT = """\
 /* $about
  * Classes, by their places: $labels
  * Features, by their places in x: $features
@@ -28,9 +25,9 @@ $note */
 #include <stdint.h>
 #include <string.h>
 
-/* Axes of the terms: of which feature; where its cuts are; where the table of the term is, and
- * by how much a cell moves on in it; whether the axis is the last of its term. */
-static const struct { int feature, start, n_cuts, first, stride, last; } ${name}_axes[$n] = {
+/* Axes of the terms: of which feature; where its cuts are; where the table of the term is, or
+ * -1 where another axis of the term comes next. */
+static const struct { int feature, start, n_cuts, table; } ${name}_axes[$n] = {
 $axes
 };
 static const double ${name}_cuts[] = {
@@ -62,11 +59,11 @@ static void ${name}_add(const double *x, $sum *sums)
 {
     for (int c = 0; c < $C; c++) sums[c] = ${name}_intercept[c];
     for (int a = 0, place = 0; a < $n; a++) {
-        const double *cuts = ${name}_cuts + ${name}_axes[a].start;
-        place += ${name}_axes[a].first + ${name}_axes[a].stride
-            * ${name}_cell(cuts, ${name}_axes[a].n_cuts, x[${name}_axes[a].feature]);
-        if (!${name}_axes[a].last) continue;
-        for (int c = 0; c < $C; c++) sums[c] += ${name}_table[place + c];
+        const int n = ${name}_axes[a].n_cuts, table = ${name}_axes[a].table;
+        place = place * (n + 2)
+            + ${name}_cell(${name}_cuts + ${name}_axes[a].start, n, x[${name}_axes[a].feature]);
+        if (table < 0) continue;
+        for (int c = 0; c < $C; c++) sums[c] += ${name}_table[table + place * $C + c];
         place = 0;
     }
 }
@@ -87,8 +84,8 @@ void ${name}_scores(const double *x, double *scores)
     ${name}_add(x, sums);
     for (int c = 0; c < $C; c++) scores[c] = sums[c]$step;
 }
-""")
-_PROBABILITIES = Template("""
+"""
+_PROBABILITIES = """
 void ${name}_probabilities(const double *x, double *p)
 {
     double top, total = 0.0;
@@ -98,13 +95,12 @@ void ${name}_probabilities(const double *x, double *p)
     for (int c = 0; c < $C; c++) total += p[c] = exp($scale * (p[c] - top));
     for (int c = 0; c < $C; c++) p[c] /= total;
 }
-""")
-_LEVEL = Template("""
+"""
+_LEVEL = """
 /* The number of a level (UTF-8) in x; -1 of one that is unknown. */
 int ${name}_level(int feature, const char *text)
 {
-    static const struct { int feature, number; const char *text; } levels[] = {
-$levels,
+    static const struct { int feature, number; const char *text; } levels[] = {$levels
         {-1, -1, 0}
     };
     int i = 0;
@@ -112,7 +108,7 @@ $levels,
         && (levels[i].feature != feature || strcmp(levels[i].text, text))) i++;
     return levels[i].number;
 }
-""")
+"""
 
 
 def to_c(
@@ -128,6 +124,7 @@ def to_c(
         int model_level(int feature, const char *text);           what to put into x
 
     The last is there if a feature has levels of text (in UTF-8), and is -1 for unknown ones.
+    Dates and durations of a frame are given in seconds, of dates since 1970.
     The probabilities, which alone need ``exp``, are not there where the loss tells none.
 
     Parameters
@@ -155,13 +152,12 @@ def to_c(
     >>> "int iris_predict(const double *x)" in text
     True
     """
-    if not re.fullmatch("[A-Za-z_][A-Za-z0-9_]*", name) or name in _KEYWORDS.split():
+    if not (name.isascii() and name.isidentifier()):
         raise ValueError(f"name must be an identifier of C, but is {name!r}")
     if bits not in (None, 16, 32):
         raise ValueError(f"bits must be None, 32 or 16, but is {bits!r}")
     told = content(model)
-    cuts, tables = map(list, zip(*(expanded(told, term) for term in told.terms), strict=True))
-    parts, step, note = [told.intercept, *tables], "", ""
+    parts, step, note = [told.intercept, *(term.scores for term in told.terms)], "", ""
     if bits:
         parts, size, off = _rounded(parts, bits)
         step = f" * {size.hex()}"
@@ -169,11 +165,14 @@ def to_c(
             f" * A score differs from the model's by at most {off:.17g}; where the largest is\n"
             f" * ahead by more than {2 * off:.17g}, the class is the model's.\n"
         )
-    axes = _axes(told, cuts)
-    names = {"name": name, "C": len(told.labels)}
-    text = _TEXT.substitute(
-        names,
-        about=told.about(),
+    axes = _axes(told)
+    levels = ((j, k, text) for j, of in told.texts.items() for k, text in enumerate(of))
+    known = told.scale is not None and not bits
+    template = _TEXT + _PROBABILITIES * known + _LEVEL * bool(told.texts)
+    text = Template(template).substitute(
+        name=name,
+        C=len(told.labels),
+        about=told.about,
         labels=_comment(told.labels),
         features=_comment(told.names),
         note=note,
@@ -182,33 +181,24 @@ def to_c(
         step=step,
         n=len(axes),
         axes=",\n".join(f"    {{{', '.join(map(str, fields))}}}" for fields in axes),
-        cuts=_numbers([c for of in cuts for c in of if len(c)] or [np.zeros(1)]),
+        cuts=_numbers([c for t in told.terms for c in t.cuts if len(c)] or [np.zeros(1)]),
         intercept=_numbers(parts[:1]),
-        table=_numbers(row for part in parts[1:] for row in part.reshape(-1, names["C"])),
+        table=_numbers(row for part in parts[1:] for row in part),
+        scale=told.scale and told.scale.hex(),
+        levels="".join(f'\n        {{{j}, {k}, "{_escaped(x)}"}},' for j, k, x in levels),
     )
-    if told.scale is not None and not bits:
-        text += _PROBABILITIES.substitute(names, scale=float(told.scale).hex())
-    if told.texts:
-        levels = [
-            f'        {{{j}, {k}, "{_escaped(level)}"}}'
-            for j, texts in told.texts.items()
-            for k, level in enumerate(texts)
-        ]
-        text += _LEVEL.substitute(names, levels=",\n".join(levels))
     return finished(text, path)
 
 
-def _axes(told: Content, cuts: list[list[Vector]]) -> list[tuple[int, ...]]:
+def _axes(told: Content) -> list[list[int]]:
     """The fields of every axis."""
-    axes, start, place = list[tuple[int, ...]](), 0, 0
-    for term, of_term in zip(told.terms, cuts, strict=True):
-        sizes = [len(of_axis) + 2 for of_axis in of_term]
-        for k, j in enumerate(term.inputs):
-            stride = math.prod(sizes[k + 1 :]) * len(told.labels)
-            first, last = place * (k == 0), int(k == len(sizes) - 1)
-            axes.append((j, start, sizes[k] - 2, first, stride, last))
-            start += sizes[k] - 2
-        place += math.prod(sizes) * len(told.labels)
+    axes, start, place = list[list[int]](), 0, 0
+    for term in told.terms:
+        for j, cuts in zip(term.inputs, term.cuts, strict=True):
+            axes.append([j, start, len(cuts), -1])
+            start += len(cuts)
+        axes[-1][-1] = place
+        place += term.scores.size
     return axes
 
 
@@ -223,10 +213,10 @@ def _numbers(rows: Iterable[Any]) -> str:
 
 def _rounded(parts: list[Vector], bits: int) -> tuple[list[Any], float, float]:
     """Multiples of the least step with room for all of them, the step, and what is lost."""
-    most = sum(float(np.abs(part).max()) for part in parts)
+    most = sum(np.abs(part).max() for part in parts)
     for exponent in count(max(math.frexp(most)[1] - 31, -1000)):
         whole = [np.rint(np.ldexp(part, -exponent)) for part in parts]
-        tops = [float(np.abs(part).max()) for part in whole]
+        tops = [np.abs(part).max() for part in whole]
         if sum(tops) < 2**31 and max(tops[1:]) < 2 ** (bits - 1):
             break
     pairs = zip(whole, parts, strict=True)
@@ -238,11 +228,8 @@ def _escaped(text: str) -> str:
     """The inside of a literal; what is not a letter, digit or space of ASCII, in octal."""
     if "\0" in text:
         raise ValueError(f"text in C ends at a zero, which the level {text!r} has inside")
-    plain = (
-        chr(b) if b < 128 and (chr(b).isalnum() or b == 32) else f"\\{b:03o}"
-        for b in text.encode()
-    )
-    return "".join(plain)
+    odd = re.compile(rb"[^A-Za-z0-9 ]")
+    return odd.sub(lambda found: b"\\%03o" % found[0][0], text.encode()).decode()
 
 
 def _comment(value: object) -> str:

@@ -1,11 +1,12 @@
-"""What all writers start from: tables of scores, labels and names; and the file at the end."""
+"""What all writers start from: labels, names and tables of scores; and the file at the end."""
 
 from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from string import Template
+from typing import Any, AnyStr, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,12 +14,12 @@ from numpy.typing import NDArray
 from ..model.additive import (
     MISSING,
     AdditiveModel,
-    Axis,
     Level,
     Levels,
     Ordered,
-    Places,
+    Term,
     Vector,
+    merged_cells,
 )
 from ..model.replace import replace_file
 
@@ -26,44 +27,40 @@ Model = Any  # a fitted estimator that has tables, or an AdditiveModel
 Path = str | os.PathLike[str] | None
 
 
-class Scores(NamedTuple):
-    """A term whose table is of scores, one for each class."""
+class Table(NamedTuple):
+    """A term of features that are numbers, each with its cuts, ascending.
+
+    Cell 0 of a feature is of missing values, 1 + k of values with k of the cuts below them. The
+    scores have a row for each cell, of couples for all cells of the second feature with cell 0
+    of the first one, then with its next.
+    """
 
     inputs: tuple[int, ...]
-    axes: tuple[Axis, ...]
-    table: Vector
+    cuts: list[Vector]
+    scores: Vector
 
 
 class Content(NamedTuple):
-    """A model for writers: outputs are decoded, all features have a name, and there are terms.
+    """A model for writers: all features have a name, and there are terms.
 
-    `texts` are the features whose values are text, with all levels that any axis has of them.
+    `texts` are the features whose values are text, with all levels that any axis has of them:
+    to the terms, a level is its place among these, and any other text is -1. `times` are those
+    whose values are seconds, of dates since 1970 and of durations.
     """
 
+    about: str
     names: list[str]
     labels: list[Level]
+    unit: int
     intercept: Vector
-    terms: Sequence[Scores]
+    terms: Sequence[Table]
     scale: float | None
     texts: dict[int, list[str]]
+    times: set[int]
 
-    def steps(self, feature: int, axis: Axis) -> tuple[Vector, Places]:
-        """Cuts, and the cell of a value with none, one, ... of them below it.
-
-        Text counts as its place among the levels of its feature; what is none of them is -1.
-        """
-        if feature not in self.texts:
-            return axis.ends
-        texts = self.texts[feature]
-        of = axis.cells(np.array(texts, dtype=object))
-        return np.arange(len(texts), dtype=np.float64) - 0.5, np.append(axis.n_cells - 1, of)
-
-    def about(self) -> str:
-        """A line for people."""
-        return (
-            f"A model of {len(self.labels)} classes and {len(self.names)} features, "
-            "written by tcboost."
-        )
+    def used(self) -> list[int]:
+        """Features of the terms, ascending."""
+        return sorted({j for term in self.terms for j in term.inputs})
 
 
 def content(model: Model) -> Content:
@@ -75,74 +72,91 @@ def content(model: Model) -> Content:
         model = model.additive_
     if model.link != "softmax":
         raise ValueError(f"link={model.link!r} is not known")
-    labels = model.classes.tolist()
+    labels, n = model.classes.tolist(), model.n_features
     if len({type(c) for c in labels}) > 1 or not isinstance(labels[0], Level):
         raise ValueError("labels must be all text, all integers, all floats or all bool")
-    names = [str(name) for name in model.feature_names or [""] * model.n_features]
-    nothing = Scores((0,), (Ordered(np.empty(0)),), np.zeros((2, len(labels))))
-    terms = [
-        Scores(t.inputs, t.axes, model.decoded(t.table) + 0.0)  # one kind of zero
-        for t in model.terms
-    ] or [nothing]
+    texts = _texts(model)
+    nothing = Table((0,), [np.empty(0)], np.zeros((2, len(labels))))
     return Content(
-        [name or f"x{j}" for j, name in enumerate(names)],
+        f"A model of {len(labels)} classes and {n} features, written by tcboost.",
+        [str(name) or f"x{j}" for j, name in enumerate(model.feature_names or [""] * n)],
         labels,
-        model.decoded(model.intercept) + 0.0,
-        terms,
-        model.probability_scale,
-        _texts(terms),
+        model.unit,
+        model.decoded(model.intercept) + 0.0,  # one kind of zero
+        [_table(model, term, texts) for term in model.terms] or [nothing],
+        None if model.probability_scale is None else float(model.probability_scale),
+        texts,
+        {j for j, kind in enumerate(model.kinds or ()) if kind in ("date", "duration")},
     )
 
 
-def _texts(terms: Iterable[Scores]) -> dict[int, list[str]]:
-    """Of features whose values are text, all levels, each once."""
-    found: dict[int, dict[Any, None]] = {}
-    numbers = set()
-    for term in terms:
+def _texts(model: AdditiveModel) -> dict[int, list[str]]:
+    """Of features whose values are text, all levels, each once.
+
+    Where no term tells, those that a frame had as levels are text.
+    """
+    found: list[dict[Any, None]] = [{} for _ in range(model.n_features)]
+    for term in model.terms:
         for j, axis in zip(term.inputs, term.axes, strict=True):
-            if not isinstance(axis, Levels):
-                numbers.add(j)
-            elif axis.levels:
-                found.setdefault(j, {}).update(dict.fromkeys(axis.levels))
-    texts = {j: list(of) for j, of in found.items() if any(isinstance(x, str) for x in of)}
-    for j, of in texts.items():
-        if j in numbers or not all(isinstance(x, str) for x in of):
+            found[j].update(dict.fromkeys(axis.levels if isinstance(axis, Levels) else (0.0,)))
+    texts = {}
+    for j, of in enumerate(found):
+        by_kind = model.kinds is not None and model.kinds[j] in ("levels", "order")
+        text = {isinstance(level, str) for level in of} or {by_kind}
+        if len(text) > 1:
             raise ValueError(f"feature {j} is of text and of numbers; only one can be written")
+        if text == {True}:
+            texts[j] = list(of)
     return texts
 
 
-def expanded(told: Content, term: Scores) -> tuple[list[Vector], Vector]:
-    """For each axis its cuts; and the table with a row for missing values, then one for a value
-    with none, one, ... of the cuts below it.
-    """
-    cuts, table = [], term.table
+def _table(model: AdditiveModel, term: Term, texts: dict[int, list[str]]) -> Table:
+    """The same function of numbers alone, with no cut whose sides are the same."""
+    axes, table = list[Ordered](), model.decoded(term.table)
     for k, (j, axis) in enumerate(zip(term.inputs, term.axes, strict=True)):
-        of_axis, of = told.steps(j, axis)
-        cuts.append(of_axis)
+        cuts, of = axis.ends
+        if j in texts:
+            levels = np.array(texts[j], dtype=object)
+            cuts, of = np.arange(-0.5, len(levels) - 1), np.append(-1, axis.cells(levels))
+        axes.append(Ordered(cuts))
         table = table.take(np.append(MISSING, of), axis=k)
-    return cuts, table
+    found = merged_cells(Term(term.inputs, tuple(axes), table))
+    rows = found.table.reshape(-1, len(model.classes))
+    return Table(term.inputs, [axis.ends[0] for axis in found.axes], rows)
 
 
-def integers(told: Content) -> tuple[int, NDArray[np.int64], list[NDArray[np.int64]]]:
-    """The exponent of a unit; intercept and tables as multiples of it, sums within 62 bits."""
-    parts = [told.intercept, *(term.table for term in told.terms)]
-    values = np.concatenate([part.ravel() for part in parts])
-    fraction, exponent = np.frexp(values[values != 0.0])
-    odd = np.ldexp(fraction, 53).astype(np.int64)
-    zeros = np.frexp((odd & -odd).astype(np.float64))[1] - 1
-    unit = int((exponent - 53 + zeros).min()) if len(odd) else 0
-    largest = math.fsum(float(np.abs(part).max()) for part in parts)
-    if math.frexp(largest)[1] - unit > 62:
+def integers(told: Content) -> tuple[NDArray[np.int64], list[NDArray[np.int64]]]:
+    """Intercept and tables, by their places, as multiples of the unit, sums within 62 bits."""
+    parts = [told.intercept, *(term.scores for term in told.terms)]
+    if sum(np.abs(part).max() for part in parts) >= math.ldexp(1.0, 62 + told.unit):
         raise ValueError(
-            "intercept and tables are no multiples of one unit that 64 bits are enough for; "
-            "additive_.rounded(decimals) gives a model whose are"
+            f"intercept and tables are too large for multiples of 2^{told.unit} in 64 bits; "
+            "additive_.rounded(decimals) gives a model that has a larger unit"
         )
-    whole = [np.ldexp(part, -unit).astype(np.int64) for part in parts]
-    return unit, whole[0], whole[1:]
+    first, *others = (np.ldexp(part, -told.unit).astype(np.int64) for part in parts)
+    return first, others
 
 
-def finished(text: str, path: Path) -> str:
+def module(template: str, told: Content, literal: Callable[[Any], str]) -> str:
+    """A module of Python or JavaScript, in both of which tables are lists alike."""
+    terms = ""
+    for inputs, cuts, scores in told.terms:
+        axes = [[j, of.tolist()] for j, of in zip(inputs, cuts, strict=True)]
+        rows = "".join(f"\n    {row}," for row in scores.tolist())
+        terms += f"\n  [{literal(axes)}, [{rows}\n  ]],"
+    return Template(template).substitute(
+        about=told.about,
+        labels=literal(told.labels),
+        names=literal(told.names),
+        levels=literal(told.texts),
+        scale=literal(told.scale),
+        intercept=told.intercept.tolist(),
+        terms=terms,
+    )
+
+
+def finished(text: AnyStr, path: Path) -> AnyStr:
     """The text, written where there is a path."""
     if path is not None:
-        replace_file(path, text.encode())
+        replace_file(path, text.encode() if isinstance(text, str) else text)
     return text

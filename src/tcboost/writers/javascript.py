@@ -5,54 +5,50 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from ..model.additive import Axis, Level, Ordered
-from .common import Content, Model, Path, Scores, content, finished
+from .common import Model, Path, content, finished, module
 
 _MODULE = """\
-// %(about)s
+// $about
 // A row is an array of the values of the features; null, undefined and NaN are missing.
 
-export const classes = %(labels)s;
-export const features = %(names)s;
-const SCALE = %(scale)s;
-const INTERCEPT = %(intercept)s;
-// Of each term the features, each with its cuts or with the cells of its levels; and the scores
-// of every class in each cell: missing values, intervals or levels, any other level.
-const TERMS = [%(terms)s];
+export const classes = $labels;
+export const features = $names;
+const SCALE = $scale;
+const INTERCEPT = $intercept;
+// By their places, the features of text, whose levels count by their places; any other is -1.
+const LEVELS = $levels;
+// Of each term the features, each with its cuts; and the scores of every class in each cell:
+// missing values, then values with none, one, ... of the cuts below them. Of a couple these are
+// the cells of the second feature, for each of the first.
+const TERMS = [$terms];
 
-function cellOf(value, cells, other) {
-  if (value === null || value === undefined || Number.isNaN(value)) return 0;
-  if (typeof value === "boolean") value = Number(value);
-  if (cells instanceof Map) return cells.get(value) ?? other;
-  let low = 0, high = cells.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (cells[middle] < value) low = middle + 1;
-    else high = middle;
-  }
-  return low + 1;
+function cellOf(value, levels, cuts) {
+  if (value == null || Number.isNaN(value)) return 0;
+  const x = levels ? levels.indexOf(value) : value;
+  const below = cuts.findIndex((cut) => cut >= x);
+  return 1 + (below < 0 ? cuts.length : below);
 }
 
 export function scores(row) {
   const sums = INTERCEPT.slice();
-  for (const [axes, rows] of TERMS) {
-    let table = rows;
-    for (const [feature, cells] of axes) {
-      table = table[cellOf(row[feature], cells, table.length - 1)];
+  for (const [axes, table] of TERMS) {
+    let place = 0;
+    for (const [feature, cuts] of axes) {
+      place = place * (cuts.length + 2) + cellOf(row[feature], LEVELS[feature], cuts);
     }
-    for (let c = 0; c < sums.length; c++) sums[c] += table[c];
+    for (let c = 0; c < sums.length; c++) sums[c] += table[place][c];
   }
   return sums;
 }
 
 export function predict(row) {
   const found = scores(row);
-  return classes[found.indexOf(found.reduce((a, b) => (b > a ? b : a)))];
+  return classes[found.indexOf(Math.max(...found))];
 }
 
 export function probabilities(row) {
   if (SCALE === null) throw new Error("the loss of this model tells no probabilities");
-  const found = scores(row), top = found.reduce((a, b) => (b > a ? b : a));
+  const found = scores(row), top = Math.max(...found);
   const powers = found.map((s) => Math.exp(SCALE * (s - top)));
   const total = powers.reduce((a, b) => a + b);
   return powers.map((p) => p / total);
@@ -65,9 +61,10 @@ def to_javascript(model: Model, path: Path = None) -> str:
 
     It exports ``predict(row)``, the label, ``scores(row)`` and ``probabilities(row)``, arrays
     in the order of ``classes``, and ``features``, their names. The scores are those of the
-    model, bit for bit. null, undefined and NaN are missing values. Integer labels that no
-    number of JavaScript is are of type BigInt. Where the loss tells no probabilities, asking
-    for them throws an error. The text can stand inside of HTML.
+    model, bit for bit. null, undefined and NaN are missing values. Dates and durations of a
+    frame are given in seconds, of dates since 1970. Integer labels that no number of JavaScript
+    is are of type BigInt. Where the loss tells no probabilities, asking for them throws an
+    error. The text can stand inside of HTML.
 
     Parameters
     ----------
@@ -89,37 +86,13 @@ def to_javascript(model: Model, path: Path = None) -> str:
     >>> "export function predict(row)" in text
     True
     """
-    told = content(model)
-    text = _MODULE % {
-        "about": told.about(),
-        "labels": f"[{', '.join(map(_label, told.labels))}]",
-        "names": _literal(told.names),
-        "scale": _literal(told.scale),
-        "intercept": _literal(told.intercept.tolist()),
-        "terms": "".join(_term(told, term) for term in told.terms),
-    }
-    return finished(text, path)
+    return finished(module(_MODULE, content(model), _literal), path)
 
 
 def _literal(value: Any) -> str:
-    """JSON of ASCII, of whose texts none ends a script in HTML."""
+    """JSON of ASCII, of whose texts none ends a script in HTML; large integers are BigInt."""
+    if isinstance(value, list):
+        return f"[{', '.join(map(_literal, value))}]"
+    if type(value) is int and abs(value) > 2**53 - 1:
+        return f"{value}n"
     return json.dumps(value).replace("<", "\\u003c")
-
-
-def _label(label: Level) -> str:
-    large = type(label) is int and abs(label) > 2**53 - 1
-    return _literal(label) + "n" * large
-
-
-def _term(told: Content, term: Scores) -> str:
-    pairs = zip(term.inputs, term.axes, strict=True)
-    axes = ", ".join(f"[{j}, {_cells(axis, j in told.texts)}]" for j, axis in pairs)
-    rows = ",\n    ".join(map(_literal, term.table.tolist()))
-    return f"\n  [[{axes}], [\n    {rows}\n  ]],"
-
-
-def _cells(axis: Axis, text: bool) -> str:
-    if isinstance(axis, Ordered):
-        return _literal(axis.cuts.tolist())
-    levels = axis.levels if text else map(float, axis.levels)
-    return f"new Map({_literal([(level, k + 1) for k, level in enumerate(levels)])})"

@@ -7,15 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..model.additive import Axis
-from ..model.replace import replace_file
-from .common import Content, Model, Path, Scores, content
+from ..model.additive import Vector
+from .common import Content, Model, Path, Table, content, finished
 
 _OPSET, _IR = 17, 8
 # Numbers of element types, and of the types of attributes.
 _INT32, _INT64, _STRING, _BOOL, _DOUBLE = 6, 7, 8, 9, 11
 _TYPES = {"i4": _INT32, "i8": _INT64, "O": _STRING, "b1": _BOOL, "f8": _DOUBLE}
-_OF_LABELS = {int: np.int64, str: np.object_, bool: np.bool_, float: np.float64}
 
 
 def to_onnx(model: Model, path: Path = None) -> bytes:
@@ -24,7 +22,8 @@ def to_onnx(model: Model, path: Path = None) -> bytes:
     The input ``X`` is rows x features in double, NaN missing. If any feature has levels of
     text, each feature is an input of its own instead, of shape (rows,) or (rows, 1), called as
     the feature is: those of text are strings, an empty one missing unless that is a level.
-    Names that occur again, or that outputs have, get a ``_`` at the end.
+    Names that occur again, or that outputs have, get a ``_`` at the end. Levels of a frame that
+    no term uses are text. Dates and durations are given in seconds, of dates since 1970.
     The outputs are ``label``, the labels themselves, and ``probabilities``, rows x classes,
     which is not there where the loss tells none.
 
@@ -52,7 +51,8 @@ def to_onnx(model: Model, path: Path = None) -> bytes:
     scores = graph.constant(told.intercept)
     for term in told.terms:
         scores = graph.node("Add", scores, graph.rows(term))
-    labels: NDArray[Any] = np.array(told.labels, dtype=_OF_LABELS[type(told.labels[0])])
+    dtype = {int: np.int64, str: np.object_}.get(type(told.labels[0]))
+    labels: NDArray[Any] = np.array(told.labels, dtype=dtype)
     best = graph.node("ArgMax", scores, axis=1, keepdims=0)
     graph.node("Gather", graph.constant(labels), best, output="label", axis=0)
     outputs = [_value("label", _kind(labels), "rows")]
@@ -61,13 +61,11 @@ def to_onnx(model: Model, path: Path = None) -> bytes:
         graph.node("Softmax", scaled, output="probabilities", axis=1)
         outputs.append(_value("probabilities", _DOUBLE, "rows", len(told.labels)))
     fields: list[_Field] = [(1, node) for node in graph.nodes]
-    fields += [(2, "tcboost"), (10, told.about()), *((5, tensor) for tensor in graph.tensors)]
+    fields += [(2, "tcboost"), (10, told.about), *((5, tensor) for tensor in graph.tensors)]
     fields += [*((11, value) for value in graph.inputs), *((12, value) for value in outputs)]
     opset = _message((1, ""), (2, _OPSET))
     whole = _message((1, _IR), (8, opset), (2, "tcboost"), (7, _message(*fields)))
-    if path is not None:
-        replace_file(path, whole)
-    return whole
+    return finished(whole, path)
 
 
 class _Graph:
@@ -77,23 +75,18 @@ class _Graph:
         self.told = told
         self.nodes: list[bytes] = []
         self.tensors: list[bytes] = []
-        names, taken = ["X"], ["label", "probabilities"]
+        self.inputs = [_value("X", _DOUBLE, "rows", len(told.names))]
+        names = ["X"]
         if told.texts:
-            names = []
-            for name in told.names:
-                while name in (*names, *taken):
+            names, self.inputs = [], []
+            for j, name in enumerate(told.names):
+                while name in (*names, "label", "probabilities"):
                     name += "_"
                 names.append(name)
-            self.inputs = [
-                _value(name, _STRING if j in told.texts else _DOUBLE)
-                for j, name in enumerate(names)
-            ]
-        else:
-            self.inputs = [_value("X", _DOUBLE, "rows", len(told.names))]
+                self.inputs.append(_value(name, _STRING if j in told.texts else _DOUBLE))
         self.names = names
-        self.prefix = "/"  # of names that no input has
-        while any(name.startswith(self.prefix) for name in names):
-            self.prefix += "/"
+        self.prefix = "/" * (1 + max(map(len, names)))  # of names that no input has
+        self.columns = {j: self.column(j) for j in told.used()}
 
     def constant(self, value: Any) -> str:
         """The name of a new tensor."""
@@ -120,55 +113,48 @@ class _Graph:
         self.nodes.append(_message(*fields))
         return name
 
-    def rows(self, term: Scores) -> str:
+    def column(self, j: int) -> str:
+        """The values of a feature, rows x 1; levels are their places."""
+        if not self.told.texts:
+            return self.node("Gather", "X", self.constant(_whole(j)), axis=1)
+        name = self.names[j]
+        if j in self.told.texts:
+            name = self.places(self.told.texts[j], name)
+        return self.node("Reshape", name, self.constant(_whole(-1, 1)))
+
+    def places(self, levels: list[str], name: str) -> str:
+        """Of text: the place where it first occurs in the levels with the rows behind them."""
+        known = levels if "" in levels else [*levels, ""]
+        of = np.append(np.arange(len(known), dtype=np.float64), -1.0)
+        of[len(levels) : -1] = np.nan
+        column = self.node("Reshape", name, self.constant(_whole(-1)))
+        both = self.node("Concat", self.constant(np.array(known, dtype=object)), column, axis=0)
+        first = self.node("Unique", both, sorted=0)
+        n, end = self.constant(_whole(len(known))), self.constant(_whole(2**63 - 1))
+        place = self.node("Min", self.node("Slice", first, n, end), n)
+        return self.node("Gather", self.constant(of), place, axis=0)
+
+    def rows(self, term: Table) -> str:
         """Of each row what the table of a term has for its cell."""
         place = ""
-        for j, axis in zip(term.inputs, term.axes, strict=True):
-            cells = self.text_cells(j, axis) if j in self.told.texts else self.cells(j, axis)
+        for j, cuts in zip(term.inputs, term.cuts, strict=True):
+            cells = self.cells(self.columns[j], cuts)
             if place:
-                size = self.constant(np.int32(axis.n_cells))
+                size = self.constant(np.int32(len(cuts) + 2))
                 cells = self.node("Add", self.node("Mul", place, size), cells)
             place = cells
-        table = term.table.reshape(-1, len(self.told.labels))
-        return self.node("Gather", self.constant(table), place, axis=0)
+        return self.node("Gather", self.constant(term.scores), place, axis=0)
 
-    def cells(self, j: int, axis: Axis) -> str:
-        """Of numbers: how many cells begin at them or below, the first of them at -inf.
+    def cells(self, column: str, cuts: Vector) -> str:
+        """How many cells begin at the values or below, the first of them at -inf.
 
         Nothing begins below NaN, which is in cell 0.
         """
-        if self.told.texts:
-            shape = self.constant(_whole(-1, 1))
-            column = self.node("Reshape", self.names[j], shape)
-        else:
-            column = self.node("Gather", "X", self.constant(_whole(j)), axis=1)
-        cuts, of = self.told.steps(j, axis)
         with np.errstate(over="ignore"):
             begin = np.append(-np.inf, np.nextafter(cuts, np.inf))
         begun = self.node("GreaterOrEqual", column, self.constant(begin))
         ones = self.node("Cast", begun, to=_INT32)
-        count = self.node("ReduceSum", ones, self.constant(_whole(1)), keepdims=0)
-        return self.mapped(np.append(0, of), count)
-
-    def text_cells(self, j: int, axis: Axis) -> str:
-        """Of text: the place where it first occurs in the levels with the rows behind them."""
-        levels = self.told.texts[j]
-        known = levels if "" in levels else [*levels, ""]
-        of = axis.cells(np.array(known, dtype=object))
-        if "" not in levels:
-            of[-1] = 0
-        column = self.node("Reshape", self.names[j], self.constant(_whole(-1)))
-        texts = self.constant(np.array(known, dtype=object))
-        both = self.node("Concat", texts, column, axis=0)
-        place = self.node("Unique", both, sorted=0)
-        n = self.constant(_whole(len(known)))
-        end = self.constant(_whole(2**63 - 1))
-        place = self.node("Min", self.node("Slice", place, n, end), n)
-        return self.mapped(np.append(of, axis.n_cells - 1), place)
-
-    def mapped(self, cells: NDArray[np.intp], place: str) -> str:
-        """The cells at these places."""
-        return self.node("Gather", self.constant(cells.astype(np.int32)), place, axis=0)
+        return self.node("ReduceSum", ones, self.constant(_whole(1)), keepdims=0)
 
 
 _Field = tuple[int, int | str | bytes]
@@ -205,8 +191,6 @@ def _kind(array: NDArray[Any]) -> int:
 
 def _value(name: str, kind: int, *shape: int | str) -> bytes:
     """An input or output; of any shape if there is none."""
-    sizes = (_message((2 if isinstance(n, str) else 1, n)) for n in shape)
-    of: list[_Field] = [(1, kind)]
-    if shape:
-        of.append((2, _message(*((1, size) for size in sizes))))
-    return _message((1, name), (2, _message((1, _message(*of)))))
+    sizes = [(1, _message((2 if isinstance(n, str) else 1, n))) for n in shape]
+    sized = [(2, _message(*sizes))] if shape else []
+    return _message((1, name), (2, _message((1, _message((1, kind), *sized)))))

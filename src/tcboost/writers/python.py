@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from ..model.additive import Axis, Ordered
-from .common import Model, Path, Scores, content, finished
+from .common import Model, Path, content, finished, module
 
-_MODULE = '''"""{about}
+_MODULE = '''"""$about
 
 `row` is a sequence of the values of the features; None and NaN are missing.
 """
@@ -13,28 +12,33 @@ _MODULE = '''"""{about}
 from bisect import bisect_left
 from math import exp
 
-CLASSES = {labels}
-FEATURES = {names}
-SCALE = {scale}
-INTERCEPT = {intercept}
-# Of each term the features, each with its cuts or with the cells of its levels; and the scores
-# of every class in each cell: missing values, intervals or levels, any other level.
-TERMS = [{terms}]
+CLASSES = $labels
+FEATURES = $names
+SCALE = $scale
+INTERCEPT = $intercept
+# By their places, the features of text, whose levels count by their places; any other is -1.
+LEVELS = $levels
+# Of each term the features, each with its cuts; and the scores of every class in each cell:
+# missing values, then values with none, one, ... of the cuts below them. Of a couple these are
+# the cells of the second feature, for each of the first.
+TERMS = [$terms]
 
 
 def scores(row):
     """The score of every class."""
     sums = INTERCEPT
     for axes, table in TERMS:
-        for feature, cells in axes:
+        place = 0
+        for feature, cuts in axes:
+            place *= len(cuts) + 2
             value = row[feature]
             if value is None or value != value:
-                table = table[0]
-            elif isinstance(cells, dict):
-                table = table[cells.get(value, -1)]
-            else:
-                table = table[1 + bisect_left(cells, value)]
-        sums = [s + t for s, t in zip(sums, table)]
+                continue
+            if feature in LEVELS:
+                levels = LEVELS[feature]
+                value = levels.index(value) if value in levels else -1
+            place += 1 + bisect_left(cuts, value)
+        sums = [s + t for s, t in zip(sums, table[place])]
     return list(sums)
 
 
@@ -61,7 +65,8 @@ def to_python(model: Model, path: Path = None) -> str:
 
     It has ``predict(row)``, the label, ``scores(row)`` and ``probabilities(row)``, lists in the
     order of `classes_`. The scores are those of the model, bit for bit. None and NaN are
-    missing values. Where the loss tells no probabilities, asking for them is a ValueError.
+    missing values. Dates and durations of a frame are given in seconds, of dates since 1970.
+    Where the loss tells no probabilities, asking for them is a ValueError.
 
     Parameters
     ----------
@@ -84,26 +89,4 @@ def to_python(model: Model, path: Path = None) -> str:
     >>> module["predict"]([5.1, 3.5, 1.4, None])
     0
     """
-    told = content(model)
-    text = _MODULE.format(
-        about=told.about(),
-        labels=ascii(told.labels),
-        names=ascii(told.names),
-        scale=None if told.scale is None else float(told.scale),
-        intercept=told.intercept.tolist(),
-        terms="".join(map(_term, told.terms)),
-    )
-    return finished(text, path)
-
-
-def _term(term: Scores) -> str:
-    axes = [(j, _cells(axis)) for j, axis in zip(term.inputs, term.axes, strict=True)]
-    rows = "".join(f"\n        {row}," for row in term.table.tolist())
-    return f"\n    ({axes!a}, [{rows}\n    ]),"
-
-
-def _cells(axis: Axis) -> list[float] | dict[object, int]:
-    if isinstance(axis, Ordered):
-        return axis.cuts.tolist()
-    levels = (str(x) if isinstance(x, str) else float(x) for x in axis.levels)
-    return {level: k + 1 for k, level in enumerate(levels)}
+    return finished(module(_MODULE, content(model), ascii), path)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 
-from ..model.additive import Axis, Level, Levels
+import numpy as np
+from numpy.typing import NDArray
+
+from ..model.additive import Level
 from .common import Content, Model, Path, content, finished, integers
 
 _AT_ONCE = 100  # arguments of a function, or terms of a sum: more are nested
@@ -17,7 +20,7 @@ _DIALECTS = {
 }
 _ROWIDS = ("_rowid_", "rowid", "oid")  # of SQLite; a column of that name hides it
 _DOUBLE = "DOUBLE PRECISION"
-_COMMA, _PLUS = ",\n    ", "\n      + "
+_NEXT = "\n      "
 
 
 def to_sql(
@@ -33,7 +36,9 @@ def to_sql(
     The columns of the model are called as its features, ``x0``, ``x1``, ... where they have
     no name; NULL and NaN are missing values. The result has a column ``prediction``, the label,
     and ``p_1``, ``p_2``, ... in the order of `classes_`. The scores are sums of BIGINT,
-    multiples of one unit, and so exact.
+    multiples of one unit, and so exact. Features that were dates or durations of a frame are
+    columns of a type of time (DATE, TIMESTAMP, INTERVAL, ...); SQLite, which has none, wants
+    seconds, of dates since 1970.
 
     PostgreSQL 12, DuckDB and SQLite 3.35 or later know all that is used. In SQLite the table
     has a rowid, so it is no view, and no column but a feature is called ``_rowid_``. Where the
@@ -81,8 +86,8 @@ class _Query:
     def __init__(self, told: Content, table: str, dialect: str) -> None:
         self.told, self.sqlite = told, dialect == "sqlite"
         self.columns, self.largest = _DIALECTS[dialect]
-        self.source = f"{'.'.join(map(_name, table.split('.')))} AS tcboost_data"
-        self.unit, self.intercept, self.tables = integers(told)
+        self.source = f"{'.'.join(map(_quoted, table.split('.')))} AS tcboost_data"
+        self.intercept, self.tables = integers(told)
         used = {name.lower() for name in told.names}
         self.rowid = f"tcboost_data.{next(k for k in _ROWIDS if k not in used)}"
 
@@ -91,24 +96,24 @@ class _Query:
         classes = range(1, 1 + len(self.told.labels))
         s, e, p = ([f"{x}_{c}" for c in classes] for x in "sep")
         row = self.rowid if self.sqlite else "tcboost_data"
-        top = self._nested(s, lambda part: f"{self.largest}({', '.join(part)})")
-        total = self._nested(e, lambda part: f"({_PLUS.join(part)})")
+        top = _nested(s, lambda part: f"{self.largest}({', '.join(part)})")
+        *labels, last = map(_literal, self.told.labels)
+        best = _case((f"{s[c]} = top THEN {label}" for c, label in enumerate(labels)), last)
         steps = [
             [f"{row} AS tcboost_row", *self._columns()],
             ["tcboost_row", *self._cells()],
             ["tcboost_row", *self._scores()],
             ["*", f"{top} AS top"],
         ]
-        result = ["tcboost_row", f"{self._best(s)} AS prediction"]
         if probabilities and self.told.scale is not None:
-            steps.append(["*", *map(self._power, s, e)])
-            steps.append(["*", f"{total} AS total"])
-            result += [f"{each} / total AS {to}" for each, to in zip(e, p, strict=True)]
+            steps += [["*", *map(self._power, s, e)], ["*", f"{_sum(e)} AS total"]]
         else:
-            p = []
+            e = p = []
+        parts = (f"{each} / total AS {to}" for each, to in zip(e, p, strict=True))
+        steps.append(["tcboost_row", f"{best} AS prediction", *parts])
         text, source = "", self.source
-        for k, columns in enumerate([*steps, result]):
-            select = f"SELECT {_COMMA.join(columns)}\n  FROM {source}"
+        for k, columns in enumerate(steps):
+            select = f"SELECT {f',{_NEXT}'.join(columns)}\n  FROM {source}"
             source = f"tcboost_{k}"
             text += f"{',' if k else 'WITH'} {source} AS MATERIALIZED (\n  {select})\n"
         names = [self.columns, *(f"{source}.{name}" for name in ("prediction", *p))]
@@ -117,88 +122,84 @@ class _Query:
         return f"{text}SELECT {', '.join(names)}\nFROM {source}"
 
     def _columns(self) -> list[str]:
-        """The features in use, as double or as text."""
-        used = sorted({j for term in self.told.terms for j in term.inputs})
+        """The features in use as double, NaN as NULL, levels by their places."""
+        used = self.told.used()
         names = [self.told.names[j] for j in used]
         for name in names:
             if names.count(name) > 1:
                 raise ValueError(f"features that are both called {name!r} are no columns")
-        kinds = ["TEXT" if j in self.told.texts else _DOUBLE for j in used]
-        of = zip(used, names, kinds, strict=True)
-        return [f"CAST(tcboost_data.{_name(name)} AS {kind}) AS x_{j}" for j, name, kind in of]
+        return [f"{self._value(j)} AS x_{j}" for j in used]
+
+    def _value(self, j: int) -> str:
+        """In SQLite there is no NaN, and there are no types of time."""
+        column = f"tcboost_data.{_quoted(self.told.names[j])}"
+        if j in self.told.texts:
+            levels = map(_literal, self.told.texts[j])
+            whens = [f"CAST({column} AS TEXT) = {x} THEN {k}" for k, x in enumerate(levels)]
+            return _case([f"{column} IS NULL THEN NULL", *whens], -1)
+        if self.sqlite:
+            return f"CAST({column} AS {_DOUBLE})"
+        if j in self.told.times:
+            column = f"EXTRACT(EPOCH FROM {column})"
+        return f"NULLIF(CAST({column} AS {_DOUBLE}), CAST('NaN' AS {_DOUBLE}))"
 
     def _cells(self) -> list[str]:
         """For each term the place in its table, that of a couple row by row."""
         found = []
         for t, term in enumerate(self.told.terms):
             place = ""
-            for j, axis in zip(term.inputs, term.axes, strict=True):
-                cell = self._cell(j, axis)
-                place = f"{axis.n_cells} * ({place}) + {cell}" if place else cell
+            for j, cuts in zip(term.inputs, term.cuts, strict=True):
+                ends = map(_exact, cuts.tolist())
+                whens = [f"x_{j} <= {end} THEN {k}" for k, end in enumerate(ends, 1)]
+                cell = _case([f"x_{j} IS NULL THEN 0", *whens], len(cuts) + 1)
+                place = f"{len(cuts) + 2} * ({place}) + {cell}" if place else cell
             found.append(f"{place} AS k_{t}")
         return found
 
-    def _cell(self, j: int, axis: Axis) -> str:
-        """Missing values first: NaN is above all numbers, but in SQLite, where it is NULL."""
-        missing = f"x_{j} IS NULL"
-        if j in self.told.texts:
-            assert isinstance(axis, Levels)
-            whens = [f"x_{j} = {_literal(x)} THEN {k}" for k, x in enumerate(axis.levels, 1)]
-            last = axis.n_cells - 1
-        else:
-            if not self.sqlite:
-                missing += f" OR x_{j} = CAST('NaN' AS {_DOUBLE})"
-            cuts, (*of, last) = axis.ends[0].tolist(), axis.ends[1].tolist()
-            pairs = zip(map(_exact, cuts), of, strict=True)
-            whens = [f"x_{j} <= {cut} THEN {k}" for cut, k in pairs]
-        lines = "".join(f"\n      WHEN {when}" for when in [f"{missing} THEN 0", *whens])
-        return f"CASE{lines} ELSE {last} END"
-
     def _scores(self) -> list[str]:
         """Of each class the sum over all terms."""
-        rows = [table.reshape(-1, len(self.told.labels)).T.tolist() for table in self.tables]
         found = []
         for c, base in enumerate(self.intercept.tolist()):
-            terms = [self._entry(f"k_{t}", of_classes[c]) for t, of_classes in enumerate(rows)]
-            terms.append(f"CAST({base} AS BIGINT)")
-            total = self._nested(terms, lambda part: f"({_PLUS.join(part)})")
-            found.append(f"{total} AS s_{c + 1}")
+            terms = [self._entry(t, table[:, c]) for t, table in enumerate(self.tables)]
+            found.append(f"{_sum([*terms, f'CAST({base} AS BIGINT)'])} AS s_{c + 1}")
         return found
 
-    def _entry(self, place: str, values: Sequence[int]) -> str:
+    def _entry(self, t: int, column: NDArray[np.int64]) -> str:
         """The value at a place; of an array, which takes no longer where they are many."""
+        values = column.tolist()
         if not self.sqlite:
-            return f"(CAST(ARRAY[{', '.join(map(str, values))}] AS BIGINT[]))[{place} + 1]"
+            return f"(CAST(ARRAY{values} AS BIGINT[]))[k_{t} + 1]"
         whens = " ".join(f"WHEN {k} THEN {n}" for k, n in enumerate(values))
-        return f"CASE {place} {whens} END"
-
-    def _best(self, scores: Sequence[str]) -> str:
-        *labels, last = map(_literal, self.told.labels)
-        whens = zip(scores[:-1], labels, strict=True)
-        lines = "".join(f"\n      WHEN {s} = top THEN {label}" for s, label in whens)
-        return f"CASE{lines} ELSE {last} END"
+        return f"CASE k_{t} {whens} END"
 
     def _power(self, score: str, power: str) -> str:
         """Of e; not below the least number that PostgreSQL can tell from an underflow."""
         assert self.told.scale is not None
-        factor = _exact(math.ldexp(self.told.scale, self.unit))
+        factor = _exact(math.ldexp(self.told.scale, self.told.unit))
         return f"EXP({self.largest}(({score} - top) * ({factor}), -700)) AS {power}"
 
-    def _nested(self, parts: Sequence[str], join: Callable[[Sequence[str]], str]) -> str:
-        """All parts joined, not too many at once."""
-        while len(parts) > 1:
-            groups = range(0, len(parts), _AT_ONCE)
-            at_once = [parts[k : k + _AT_ONCE] for k in groups]
-            parts = [join(part) if len(part) > 1 else part[0] for part in at_once]
-        return parts[0]
+
+def _case(whens: Iterable[str], otherwise: object) -> str:
+    return f"CASE{''.join(f'{_NEXT}WHEN {when}' for when in whens)} ELSE {otherwise} END"
+
+
+def _sum(parts: list[str]) -> str:
+    return _nested(parts, lambda part: f"({f'{_NEXT}+ '.join(part)})")
+
+
+def _nested(parts: list[str], join: Callable[[list[str]], str]) -> str:
+    """All parts joined, not too many at once."""
+    while len(parts) > 1:
+        groups = (parts[k : k + _AT_ONCE] for k in range(0, len(parts), _AT_ONCE))
+        parts = [join(group) if len(group) > 1 else group[0] for group in groups]
+    return parts[0]
 
 
 def _exact(value: float) -> str:
     """An integer times a power of two: not all engines read decimals to the nearest double."""
-    fraction, exponent = math.frexp(value)
-    integer = int(math.ldexp(fraction, 53))
-    zeros = min((integer & -integer).bit_length() - 1, max(53 - exponent, 0)) if integer else 53
-    exponent = exponent - 53 + zeros if integer else 0
+    integer, divisor = value.as_integer_ratio()
+    zeros = max(integer.bit_length() - 62, 0)
+    exponent = zeros - divisor.bit_length() + 1
     text = f"CAST({integer >> zeros} AS {_DOUBLE})"
     sign = "/" if exponent < 0 else "*"
     for power in range(0, abs(exponent), 62):
@@ -208,17 +209,11 @@ def _exact(value: float) -> str:
 
 def _literal(value: Level) -> str:
     if isinstance(value, str):
-        return f"'{_whole(value).replace(chr(39), chr(39) * 2)}'"
-    if isinstance(value, float):
-        return f"({_exact(value)})"
-    return str(value).upper()
+        return _quoted(value, "'")
+    return f"({_exact(value)})" if isinstance(value, float) else str(value).upper()
 
 
-def _name(name: str) -> str:
-    return f'"{_whole(name).replace(chr(34), chr(34) * 2)}"'
-
-
-def _whole(text: str) -> str:
+def _quoted(text: str, mark: str = '"') -> str:
     if "\0" in text:
         raise ValueError(f"text of SQL has no zeros, but {text!r} has")
-    return text
+    return f"{mark}{text.replace(mark, 2 * mark)}{mark}"
