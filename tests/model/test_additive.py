@@ -178,6 +178,13 @@ def test_couples_and_text(decode):
     np.testing.assert_array_equal(model.best(X), scores.argmax(axis=1))
 
 
+def test_the_unit_of_a_model_made_by_hand():
+    model = by_hand()
+    assert AdditiveModel(3, None, model.classes, model.terms, model.intercept).unit == -2
+    assert AdditiveModel(3, None, model.classes, (), np.array([0.1, 3.0])).unit == -55
+    assert AdditiveModel(3, None, model.classes, (), np.zeros(2)).unit == 0
+
+
 def test_rounding_is_off_by_half_a_unit():
     X, y = table()
     form = tcboost.TCBoostClassifier(alpha=1.0, l1_ratio=0.01).fit(X, y).additive_

@@ -24,6 +24,7 @@ Places = NDArray[np.intp]
 Level = str | int | float | bool
 
 MISSING = 0  # the cell of missing values, of any axis
+_FINEST = -1074  # every double is a multiple of this power of two
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,7 +145,8 @@ class AdditiveModel:
     decode : ndarray of shape (n_classes, n_outputs), or None
         The code matrix, entries -1 and +1; None where outputs are scores.
     unit : int
-        Of intercept and tables, the exponent of a power of two.
+        Of intercept and tables, the exponent of a power of two; by default the largest that
+        all of them are multiples of.
     probability_scale : float or None
         Probabilities are the softmax of so many times the scores; None where the loss tells
         none.
@@ -165,7 +167,7 @@ class AdditiveModel:
     terms: tuple[Term, ...]
     intercept: Vector
     decode: NDArray[np.int8] | None = None
-    unit: int = -1074
+    unit: int = _FINEST
     probability_scale: float | None = 1.0
     link: str = "softmax"
     size: float = 1.0
@@ -174,6 +176,9 @@ class AdditiveModel:
 
     def __post_init__(self) -> None:
         _freeze(self, "intercept", "decode", "classes")
+        if self.unit == _FINEST:
+            entries = [self.intercept, *(term.table.ravel() for term in self.terms)]
+            object.__setattr__(self, "unit", _coarsest_unit(np.concatenate(entries)))
 
     @property
     def n_outputs(self) -> int:
@@ -335,6 +340,14 @@ def canonical(
         if term.table.any():
             found.append(replace(term, table=term.table + 0.0))  # one kind of zero
     return tuple(found), b + 0.0
+
+
+def _coarsest_unit(values: Vector) -> int:
+    """The largest exponent of a power of two that all values are multiples of."""
+    mantissa, exponent = np.frexp(values[values != 0])
+    whole = np.ldexp(mantissa, 53).astype(np.int64)
+    low = np.frexp((whole & -whole).astype(np.float64))[1] - 1  # their lowest bits
+    return int((exponent - 53 + low).min(initial=0))
 
 
 def on_unit(values: Vector, unit: int) -> Vector:
