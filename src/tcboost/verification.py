@@ -8,16 +8,19 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .model.additive import AdditiveModel, Levels, Ordered
+from .model.additive import AdditiveModel, Levels, Ordered, Term
 from .model.claim import Claim
 
 Vector = NDArray[np.float64]
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 _LOSSES = {
     "cross-entropy": "cross-entropy",
@@ -76,14 +79,17 @@ def form_of(model: Any) -> AdditiveModel:
         form = model if isinstance(model, AdditiveModel) else model.additive_
     except AttributeError as error:
         raise ValueError(f"nothing can be verified: {error}") from error
+    if form.claim is None:
+        raise ValueError("the model makes no claim: it was not fitted, or has changed since")
+    if not tables_fit(form, form):
+        raise ValueError("no bound is known for what is claimed as terms")
     return form
 
 
 def claim_of(form: AdditiveModel) -> Claim:
     """What the model claims, if it is one of the claims that there is a bound for."""
     claim, K = form.claim, form.n_outputs
-    if claim is None:
-        raise ValueError("the model makes no claim: it was not fitted, or has changed since")
+    assert claim is not None
 
     def shape(x: Any) -> tuple[int, ...]:
         return () if x is None else np.shape(x)
@@ -109,7 +115,6 @@ def claim_of(form: AdditiveModel) -> Claim:
             and all(0 < x < math.inf for x in claim.class_weight)
         ),
         "cuts": claim.cuts == "all" or len(claim.cuts) == form.n_features,
-        "terms": tables_fit(form, form),
         "missing_right": right is None
         or (
             len(right) == len(form.terms)
@@ -144,7 +149,10 @@ def rows_of(
     form: AdditiveModel, X: Any, y: Any, sample_weight: Any
 ) -> tuple[NDArray[Any], NDArray[Any], Vector]:
     """Features, classes and weights, as arrays of the same length."""
-    names, X, y = getattr(X, "columns", None), np.asarray(X), np.asarray(y)
+    names = getattr(X, "column_names", getattr(X, "columns", None))
+    if hasattr(X, "column_names"):  # pyarrow's, whose arrays lose what is missing in categories
+        X = np.array([column.to_pylist() for column in X.columns], dtype=object).T
+    X, y = np.asarray(X), np.asarray(y)
     if names is not None and form.feature_names not in (None, tuple(map(str, names))):
         raise ValueError(f"the features of X are not those of the model: {form.feature_names}")
     if X.ndim != 2 or X.shape[1] != form.n_features or len(X) < 2:
@@ -158,12 +166,95 @@ def rows_of(
             raise ValueError(f"X has {len(X)} rows, but the shape of {name} is {array.shape}")
     if not (np.isfinite(weight).all() and (weight >= 0).all() and weight.any()):
         raise ValueError("sample_weight must be finite, not negative, and not always zero")
-    with suppress(TypeError, ValueError):  # some may be words
-        X = X.astype(np.float64, copy=False)
-    for j in range(form.n_features):
-        if np.isinf(values(X, j)).any():
-            raise ValueError(f"X contains infinity in column {j}")
     return X, y, weight
+
+
+def in_numbers(form: AdditiveModel, given: NDArray[Any]) -> tuple[AdditiveModel, Vector]:
+    """The model, and rows, in which each level is a number: of those in an order its place.
+
+    A term of levels in an order becomes one over places, with the cuts k that its table changes
+    at: k and what is before it are below. Any level that is none of them is as a missing value.
+    """
+    claim = form.claim
+    assert claim is not None
+    orders = {j: {v: k for k, v in enumerate(levels)} for j, levels in claim.orders}
+    number: dict[int, dict[Any, int]] = {j: {} for j in claim.categorical}
+    for term in form.terms:
+        pairs = zip(term.inputs, term.axes, strict=True)
+        number |= {j: {} for j, axis in pairs if isinstance(axis, Levels)}
+    number |= orders
+    X = given if given.dtype == np.float64 and not number else np.empty(given.shape)
+    for j in range(form.n_features):
+        if X is not given:
+            X[:, j] = _column(given[:, j], j, number.get(j), j in orders)
+        if np.isinf(X[:, j]).any():
+            raise ValueError(f"X contains infinity in column {j}")
+
+    def term_in_numbers(term: Term) -> Term:
+        (j, *_), axes, T = term.inputs, term.axes, term.table
+        if j in orders and isinstance(axes[0], Levels):
+            cell = {level: k + 1 for k, level in enumerate(axes[0].levels)}
+            if not cell.keys() <= orders[j].keys() or (T[0] != T[-1]).any():
+                raise ValueError(f"levels of feature {j} are not those of the claimed order")
+            T = T[[0, *(cell.get(level, 0) for level in orders[j])]]
+            cuts = np.flatnonzero((T[2:] != T[1:-1]).any(axis=1))
+            return Term((j,), (Ordered(cuts * 1.0),), T[[0, 1, *(cuts + 2)]])
+        axes = tuple(
+            Levels(tuple(number[j].setdefault(v, len(number[j])) for v in axis.levels))
+            if isinstance(axis, Levels) and j in number
+            else axis
+            for j, axis in zip(term.inputs, axes, strict=True)
+        )
+        return replace(term, axes=axes)
+
+    def model_in_numbers(model: AdditiveModel) -> AdditiveModel:
+        return replace(model, terms=tuple(map(term_in_numbers, model.terms)))
+
+    witness, cuts = claim.witness, claim.cuts
+    if isinstance(witness, AdditiveModel):
+        witness = model_in_numbers(witness) if tables_fit(witness, form) else None
+    if not isinstance(cuts, str):
+        cuts = tuple(
+            np.unique(np.floor(at)) if j in orders and at is not None else at
+            for j, at in enumerate(cuts)
+        )
+    claim = replace(claim, witness=witness, cuts=cuts)
+    return replace(model_in_numbers(form), claim=claim), X
+
+
+def _column(x: NDArray[Any], j: int, number: dict[Any, int] | None, known: bool) -> Vector:
+    """A feature as numbers; levels are numbered, the first ones that are not `known`, too."""
+    if x.dtype.kind in "mM":
+        x = x.astype(f"{x.dtype.kind}8[us]").astype(object)
+    try:
+        if number is None:
+            with suppress(TypeError):
+                return x.astype(np.float64)
+            return np.array([float(_plain(v)) for v in x.tolist()])
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"feature {j} must hold numbers: {error}") from error
+    found = [_plain(v) for v in x.tolist()]
+    if not known:
+        for v in found:
+            if v == v:
+                number.setdefault(v, len(number))
+    return np.array([number.get(v, np.nan) for v in found])
+
+
+def _plain(v: Any) -> Any:
+    """Text as it is, all else as a number; dates are seconds since 1970, durations seconds."""
+    same = v == v
+    if v is None or not isinstance(same, bool | np.bool_) or not same:  # pd.NA says neither
+        return np.nan
+    if isinstance(v, time):
+        v = datetime.combine(_EPOCH, v)
+    elif isinstance(v, date) and not isinstance(v, datetime):
+        v = datetime.combine(v, time())
+    if isinstance(v, datetime):
+        v = v.replace(tzinfo=v.tzinfo or UTC) - _EPOCH
+    if isinstance(v, timedelta):
+        return v // timedelta(microseconds=1) / 1e6
+    return v if isinstance(v, str) else float(v)
 
 
 def places(form: AdditiveModel, y: NDArray[Any]) -> NDArray[np.intp]:
@@ -175,31 +266,13 @@ def places(form: AdditiveModel, y: NDArray[Any]) -> NDArray[np.intp]:
     return np.array([number[label] for label in y.tolist()], dtype=np.intp)
 
 
-def values(X: NDArray[Any], j: int) -> Vector:
-    """A feature as numbers, in which words are numbered."""
-    x, number = X[:, j], dict[Any, int]()
-    with suppress(TypeError, ValueError):
-        return x.astype(np.float64, copy=False)
-    return np.array(
-        [
-            np.nan if v is None or v != v else number.setdefault(v, len(number))
-            for v in x.tolist()
-        ]
-    )
-
-
-def cells(axis: Any, X: NDArray[Any], j: int) -> NDArray[np.intp]:
+def cells(axis: Any, x: Vector) -> NDArray[np.intp]:
     """The cell of each value: 0 if it is missing, else by the cuts below it, or its level."""
-    x = X[:, j]
     if isinstance(axis, Levels):
         place = {level: k + 1 for k, level in enumerate(axis.levels)}
         other = len(place) + 1
-        found = [0 if v is None or v != v else place.get(v, other) for v in x.tolist()]
+        found = [0 if v != v else place.get(v, other) for v in x.tolist()]
         return np.array(found, dtype=np.intp)
-    try:
-        x = x.astype(np.float64, copy=False)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"feature {j} must hold numbers: {error}") from error
     return np.where(np.isnan(x), 0, 1 + np.searchsorted(axis.cuts, x, side="left"))
 
 

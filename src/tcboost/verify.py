@@ -26,13 +26,13 @@ from .verification import (
     claim_of,
     enough,
     form_of,
+    in_numbers,
     in_words,
     outside,
     places,
     rows_of,
     tables_fit,
     unproved,
-    values,
 )
 
 Integers = NDArray[np.int64]
@@ -212,12 +212,13 @@ def verify(
     """
     if arithmetic not in ("float", "decimal"):
         raise ValueError(f"arithmetic must be 'float' or 'decimal', not {arithmetic!r}")
-    form = form_of(model)
-    claim = claim_of(form)
+    form, given = form_of(model), X
     X, y, weight = rows_of(form, X, y, sample_weight)
+    form, X = in_numbers(form, X)
+    claim = claim_of(form)
     n_rows, n_held_out = int(np.count_nonzero(weight)), 0
-    if form is not model:
-        weight, n_rows, n_held_out = model._weights_of_fit(X, y, weight)
+    if not isinstance(model, AdditiveModel):
+        weight, n_rows, n_held_out = model._weights_of_fit(given, y, weight)
     elif claim.n_held_out:
         raise ValueError(
             f"{claim.n_held_out} of the rows only said when to stop, and a model alone does "
@@ -270,7 +271,7 @@ def task_of(
     if claim.class_weight is not None:
         w = w * claim.class_weight[y]
     if claim.loss == "hinge":
-        columns = [*(values(X, j) for j in range(X.shape[1])), y]
+        columns = [*(X[:, j] for j in range(X.shape[1])), y]
         order = np.lexsort((y, *columns[-2::-1]))
         new = np.arange(len(y)) == 0
         for x in (x[order] for x in columns):
@@ -285,7 +286,7 @@ def outputs(form: AdditiveModel, X: NDArray[Any]) -> Vector:
     """F of each row, which is exact where all tables are on the unit."""
     F = np.tile(form.intercept, (len(X), 1))
     for term in form.terms:
-        found = [cells(axis, X, j) for j, axis in zip(term.inputs, term.axes, strict=True)]
+        found = [cells(axis, X[:, j]) for j, axis in zip(term.inputs, term.axes, strict=True)]
         for i in range(0, len(X), _BLOCK):
             F[i : i + _BLOCK] += term.table[tuple(at[i : i + _BLOCK] for at in found)]
     return F
@@ -317,7 +318,7 @@ def decomposed(form: AdditiveModel, X: NDArray[Any]) -> tuple[Vector, Vector]:
     b, rules = form.intercept.copy(), [np.zeros((0, form.n_outputs))]
     guesses = form.claim.missing_right or (None,) * len(form.terms)
     for term, right in zip(form.terms, guesses, strict=True):
-        T, missing = term.table, np.isnan(values(X, term.inputs[0])).any()
+        T, missing = term.table, np.isnan(X[:, term.inputs[0]]).any()
         if len(term.inputs) > 1:
             continue
         if isinstance(term.axes[0], Levels):
@@ -462,7 +463,7 @@ def edges(task: Task, V: Integers, unit: float) -> tuple[Vector, list[float]]:
     largest, excess = np.full((2, n_features, width), -np.inf), [0.0, 0.0]
     added, r = 0.0, claim.penalty or 0.0
     for j in range(n_features):
-        x = values(task.X, j)
+        x = task.X[:, j]
         order = np.argsort(x)  # missing values are last
         x = x[order]
         np.cumsum(np.take(V, order, axis=0, out=S[1:]), axis=0, out=S[1:])
