@@ -198,7 +198,7 @@ def in_numbers(form: AdditiveModel, given: NDArray[Any]) -> tuple[AdditiveModel,
                 raise ValueError(f"levels of feature {j} are not those of the claimed order")
             T = T[[0, *(cell.get(level, 0) for level in orders[j])]]
             cuts = np.flatnonzero((T[2:] != T[1:-1]).any(axis=1))
-            return Term((j,), (Ordered(cuts * 1.0),), T[[0, 1, *(cuts + 2)]])
+            return Term((j,), (Ordered(cuts.astype(np.float64)),), T[[0, 1, *(cuts + 2)]])
         axes = tuple(
             Levels(tuple(number[j].setdefault(v, len(number[j])) for v in axis.levels))
             if isinstance(axis, Levels) and j in number
@@ -266,16 +266,6 @@ def places(form: AdditiveModel, y: NDArray[Any]) -> NDArray[np.intp]:
     return np.array([number[label] for label in y.tolist()], dtype=np.intp)
 
 
-def cells(axis: Any, x: Vector) -> NDArray[np.intp]:
-    """The cell of each value: 0 if it is missing, else by the cuts below it, or its level."""
-    if isinstance(axis, Levels):
-        place = {level: k + 1 for k, level in enumerate(axis.levels)}
-        other = len(place) + 1
-        found = [0 if v != v else place.get(v, other) for v in x.tolist()]
-        return np.array(found, dtype=np.intp)
-    return np.where(np.isnan(x), 0, 1 + np.searchsorted(axis.cuts, x, side="left"))
-
-
 def in_words(claim: Claim, n_rows: int, figures: tuple[float, ...], log_loss: float) -> str:
     """What was found, and about which class."""
     loss, bound, gap, everywhere, budget = figures
@@ -295,13 +285,6 @@ def in_words(claim: Claim, n_rows: int, figures: tuple[float, ...], log_loss: fl
         f"Coefficients sum to {budget:.6g}{listed}; the log loss of the unscaled probabilities "
         f"is {log_loss:.6g}."
     )
-
-
-def enough(claim: Claim, gap: float, unused: set[int]) -> bool:
-    """Whether no other bound is needed."""
-    if claim.primal is None or claim.dual is None:
-        return False
-    return gap <= claim.primal - claim.dual and unused >= {*claim.unused_features}
 
 
 def unproved(
