@@ -30,6 +30,7 @@ from .verification import (
     outside,
     places,
     rows_of,
+    tables_fit,
     unproved,
 )
 
@@ -333,11 +334,11 @@ def decomposed(form: AdditiveModel, X: NDArray[Any]) -> tuple[Vector, Vector]:
         else:
             v = np.diff(T[1:], axis=0) / 2.0
             b += (T[1] + T[-1]) / 2.0
-        if missing and not isinstance(term.axes[0], Levels):
-            right = np.zeros_like(v) if right is None else right
-            alone = (T[0] - T[1]) / 2.0 - right.sum(axis=0)
-            b += alone
-            v = np.concatenate([v - right, right, alone[None]])
+            if missing:
+                R = np.zeros_like(v) if right is None else right
+                alone = (T[0] - T[1]) / 2.0 - R.sum(axis=0)
+                b += alone
+                v = np.concatenate([v - R, R, alone[None]])
         rules.append(v)
     return np.concatenate(rules), b
 
@@ -378,8 +379,10 @@ def dual_weights(rows: Rows, form: AdditiveModel, at_model: Any) -> Iterator[Any
         yield given_weights(rows), _BITS
         return
     yield at_model
-    witness = [claim.witness] if isinstance(claim.witness, AdditiveModel) else []
-    for source in (*witness, form):
+    sources = [form]
+    if isinstance(claim.witness, AdditiveModel) and tables_fit(claim.witness, form):
+        sources.insert(0, claim.witness)
+    for source in sources:
         F = outputs(source, rows.X)
         for tenths in range(10, 0, -1) if claim.penalty is None else (10,):
             if tenths < 10 or source is not form:
