@@ -217,6 +217,37 @@ def unproved(
 # ---------------------------------------------------------------- rows
 
 
+def read(
+    model: Any, X: Any, y: Any, sample_weight: Any
+) -> tuple[AdditiveModel, tuple[Vector, NDArray[np.intp], Vector], int, list[str]]:
+    """The model; features, classes and weights of the rows that count; how many they are.
+
+    The model and the features are in numbers. Last what is not as claimed.
+    """
+    form = form_of(model)
+    values, y, weight = rows_of(form, X, y, sample_weight)
+    form, values = in_numbers(form, values)
+    claim, n_rows, n_held_out = claim_of(form), int(np.count_nonzero(weight)), 0
+    if not isinstance(model, AdditiveModel):
+        weight, n_rows, n_held_out = model._weights_of_fit(X, y, weight)
+    elif claim.n_held_out:
+        raise ValueError(
+            f"{claim.n_held_out} of the rows only said when to stop, and a model alone does "
+            "not know which: give the estimator"
+        )
+    strange = [*outside(form)]
+    if n_rows != claim.n_rows:
+        strange.append(f"there are {n_rows} rows of positive weight, not {claim.n_rows}")
+    if n_held_out != claim.n_held_out:
+        strange.append(
+            f"there are {n_held_out} different rows held out, not {claim.n_held_out}"
+        )
+    kept = weight > 0
+    if not kept.all():
+        values, y, weight = values[kept], y[kept], weight[kept]
+    return form, (values, places(form, y), weight), n_rows, strange
+
+
 def rows_of(
     form: AdditiveModel, X: Any, y: Any, sample_weight: Any
 ) -> tuple[NDArray[Any], NDArray[Any], Vector]:

@@ -20,19 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .model.additive import AdditiveModel, Levels
 from .model.claim import Claim, RowWeights
-from .verification import (
-    Vector,
-    Verification,
-    claim_of,
-    form_of,
-    in_numbers,
-    in_words,
-    outside,
-    places,
-    rows_of,
-    tables_fit,
-    unproved,
-)
+from .verification import Vector, Verification, in_words, read, tables_fit, unproved
 
 Integers = NDArray[np.int64]
 
@@ -90,28 +78,12 @@ def verify(
     """
     if arithmetic not in _ARITHMETIC:
         raise ValueError(f"arithmetic must be 'float' or 'decimal', not {arithmetic!r}")
-    form, given = form_of(model), X
-    X, y, weight = rows_of(form, X, y, sample_weight)
-    form, X = in_numbers(form, X)
-    claim = claim_of(form)
-    n_rows, n_held_out = int(np.count_nonzero(weight)), 0
-    if not isinstance(model, AdditiveModel):
-        weight, n_rows, n_held_out = model._weights_of_fit(given, y, weight)
-    elif claim.n_held_out:
-        raise ValueError(
-            f"{claim.n_held_out} of the rows only said when to stop, and a model alone does "
-            "not know which: give the estimator"
-        )
-    strange = [*outside(form)]
-    for what, count, claimed in (
-        ("rows of positive weight", n_rows, claim.n_rows),
-        ("different rows held out", n_held_out, claim.n_held_out),
-    ):
-        if count != claimed:
-            strange.append(f"there are {count} {what}, not {claimed}")
+    form, given, n_rows, strange = read(model, X, y, sample_weight)
+    claim = form.claim
+    assert claim is not None
     quiet = decimal.Context(prec=30, traps=[])
     with decimal.localcontext(quiet), np.errstate(all="ignore"):
-        rows = rows_with_weights(form, X, y, weight, *_ARITHMETIC[arithmetic])
+        rows = weighed(form, *given, *_ARITHMETIC[arithmetic])
         F = outputs(form, rows.X)
         loss, *at_model = rows.at(F)
         entropy = replace(claim, loss="cross-entropy", margin="pairwise")
@@ -271,34 +243,27 @@ class Rows(NamedTuple):
         return math.fsum(values) - 2.0**-50 * math.fsum(sizes)
 
 
-def rows_with_weights(
-    form: AdditiveModel, X: Vector, y: NDArray[Any], weight: Vector, of: Any, log: Any
+def weighed(
+    form: AdditiveModel, X: Vector, y: NDArray[np.intp], w: Vector, of: Any, log: Any
 ) -> Rows:
-    """Rows of positive weight; of the hinge equal ones are one, in the order of a witness."""
-    claim, kept = form.claim, weight > 0
+    """Rows with their final weights; of the hinge equal ones are one, as a witness has them."""
+    claim, w = form.claim, w / w.max()
     assert claim is not None
-    if not kept.all():
-        X, y, weight = X[kept], y[kept], weight[kept]
-    y, w = places(form, y), weight / weight.max()
     if claim.class_weight is not None:
         w = w * claim.class_weight[y]
     if claim.loss == "hinge":
         content = np.column_stack([np.where(np.isnan(X), np.inf, X), y]) + 0.0
         _, first, which = np.unique(content, axis=0, return_index=True, return_inverse=True)
-        X, y, w = X[first], y[first], np.bincount(which.ravel(), w)
+        X, y, w = X[first], y[first], np.bincount(which.ravel(), w) * 1.0
     code = np.eye(form.n_outputs) if form.decode is None else form.decode
-    w = w / math.fsum(w.tolist())
-    return Rows(claim, code.astype(np.int64), of, log, X, y, w)
+    return Rows(claim, code.astype(np.int64), of, log, X, y, w / math.fsum(w.tolist()))
 
 
 def outputs(form: AdditiveModel, X: Vector) -> Vector:
     """F of each row, which is exact where all tables are on the unit."""
     F = np.tile(form.intercept, (len(X), 1))
     for term in form.terms:
-        pairs = zip(term.inputs, term.axes, strict=True)
-        found = [axis.cells(X[:, j]) for j, axis in pairs]
-        for i in range(0, len(X), _BLOCK):
-            F[i : i + _BLOCK] += term.table[tuple(at[i : i + _BLOCK] for at in found)]
+        F += term.table[term.cells(X)]
     return F
 
 
