@@ -1,10 +1,12 @@
 """Whether what a model claims of itself is true, recomputed by somebody who trusts nobody.
 
-``docs/verify.md`` is the mathematics, in this order: `verify` comes to the verdict; `Rows` have
-margins and their losses; `decomposed` gives the coefficients of a model, and what they cost;
-`dual_weights` are guesses, each of which proves something; `lower_bounds` is what, by the sums
-of all rules (`edges`). Nothing that fits models is at work. Taken as the statement are loss,
-columns, budget or penalties, and cuts; all other numbers are recomputed, or serve as hints.
+``docs/verify.md`` is the mathematics, in the same order. `verify` comes to the verdict; `Rows`
+have margins and losses, and slopes, from which weights u and their `entropy` come; `decomposed`
+has a model's coefficients, for `cost` and what is `spent`; `lower_bounds` follow from any u of
+`dual_weights` by the sums V of all rules (`edges`), and so do unused features (`spared`).
+
+Nothing that fits models is at work. Taken as the statement are loss, columns, budget or
+penalties, and cuts; all other numbers are recomputed, or serve as hints.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ Integers = NDArray[np.int64]
 
 _BITS = 60  # dual weights are integers that sum to 2^60 at the most: no sum of them overflows
 _BLOCK = 1 << 13  # rows, or rules, at a time
-# Doubles as they are to be calculated with, and their logarithm; NumPy does the rest of both.
+# Doubles as numbers to calculate with, and the logarithm of these; NumPy has all else of both.
 _ARITHMETIC: dict[str, tuple[Any, Any]] = {
     "float": (np.asarray, np.log),
     "decimal": (
@@ -110,7 +112,10 @@ def verify(
 
 
 class Rows(NamedTuple):
-    """Rows, their classes y, and weights w, which sum to one; scores are ``F code^T``."""
+    """Rows, their classes y, and weights w, which sum to one; scores are ``F code^T``.
+
+    `of` gives numbers to calculate with, doubles or decimals, and `log` is their logarithm.
+    """
 
     claim: Claim
     code: Integers
@@ -146,12 +151,12 @@ class Rows(NamedTuple):
         return self.claim.margin == "codeword"
 
     def margins(self, F: Vector) -> Vector:
-        """z of outputs F; between a row's own class and itself there is none, infinity."""
+        """z of outputs F; that between a row's own class and itself is to count for nothing."""
         if self.codeword:
             return self.code[self.y] * F
         scores = F @ self.code.T
         z = scores[self.own][:, None] - scores
-        z[self.own] = np.inf
+        z[self.own] = 0.0 if self.claim.loss == "cross-entropy" else np.inf
         return z
 
     def adjoint(self, u: Integers) -> Integers:
@@ -163,11 +168,8 @@ class Rows(NamedTuple):
         return V @ self.code
 
     def losses(self, F: Vector, top: float) -> tuple[Any, Any]:
-        """Terms of the loss at F, and minus their slopes: of the exponential over exp(top)."""
-        s, z, kind = self.of(self.prior), self.margins(F), self.claim.loss
-        if kind == "cross-entropy":
-            z[self.own] = 0.0
-        z = self.of(z)
+        """Terms of the loss at F, and minus their slopes; the exponential's over exp(top)."""
+        s, z, kind = self.of(self.prior), self.of(self.margins(F)), self.claim.loss
         if kind == "cross-entropy":  # log sum exp(-z)
             most = (-z).max(axis=1, keepdims=True)
             e = np.exp(-z - most)
@@ -187,9 +189,10 @@ class Rows(NamedTuple):
 
     def at(self, F: Vector) -> tuple[float, Integers, int]:
         """The loss at F, and integers u: 2^-bits u is minus its slopes, rounded down."""
-
-        bits, largest = _BITS, -min(some.margins(G).min() for some, G in self.blocks(F))
-        if self.claim.loss == "squared_hinge":  # its slopes may sum to more than one
+        bits, kind, largest = _BITS, self.claim.loss, 0.0
+        if kind in ("exponential", "squared_hinge"):
+            largest = -min(some.margins(G).min() for some, G in self.blocks(F))
+        if kind == "squared_hinge":  # its slopes may sum to more than one
             bits -= math.frexp(max(1.0, 1.0 + largest))[1]
 
         def sums(top: float) -> tuple[float, Integers]:
@@ -200,10 +203,11 @@ class Rows(NamedTuple):
                 u.append((slopes * self.of(2.0**bits)).astype(np.int64))
             return math.fsum(values), np.concatenate(u)
 
-        if self.claim.loss != "exponential":
-            return *sums(0.0), bits
-        loss = largest + float(self.log(self.of(sums(largest)[0])))
-        return loss, sums(loss)[1], bits
+        loss, u = sums(largest)
+        if kind == "exponential":  # the logarithm of all, whose slopes sum to one
+            loss = largest + float(self.log(self.of(loss)))
+            u = sums(loss)[1]
+        return loss, u, bits
 
     def made_feasible(self, u: Integers) -> None:
         """No row of cross-entropy or of the hinge gives more than it weighs, in place.
@@ -220,7 +224,10 @@ class Rows(NamedTuple):
             u[self.own] = has - u.sum(axis=1)
 
     def entropy(self, u: Integers, unit: float) -> float:
-        """What feasible u say of all models, but for their edges, rounded down."""
+        """What feasible u say of all models, but for ``<V, F'>``, rounded down.
+
+        The inequalities of Fenchel and Young in the table of ``docs/verify.md``.
+        """
 
         def of_shares(q: Any, s: Any) -> Any:
             return np.where(q > 0, -q * self.log(q / s), 0)
@@ -254,7 +261,7 @@ def weighed(
     if claim.loss == "hinge":
         content = np.column_stack([np.where(np.isnan(X), np.inf, X), y]) + 0.0
         _, first, which = np.unique(content, axis=0, return_index=True, return_inverse=True)
-        X, y, w = X[first], y[first], np.bincount(which.ravel(), w) * 1.0
+        X, y, w = X[first], y[first], np.bincount(which.ravel(), w).astype(float)
     code = np.eye(form.n_outputs) if form.decode is None else form.decode
     return Rows(claim, code.astype(np.int64), of, log, X, y, w / math.fsum(w.tolist()))
 
