@@ -132,7 +132,6 @@ def claim_of(form: AdditiveModel) -> Claim:
     """What the model claims, if it is one of the claims that there is a bound for."""
     claim, K, n_classes = form.claim, form.n_outputs, len(form.classes)
     assert claim is not None
-    listed = () if claim.cuts == "all" else claim.cuts
     at_penalty, factor = claim.penalty is not None, claim.class_weight
     positive = (claim.penalty, claim.intercept_ridge) if at_penalty else ()
     coded = form.decode is not None and claim.loss not in ("hinge", "cross-entropy")
@@ -150,6 +149,7 @@ def claim_of(form: AdditiveModel) -> Claim:
         "codes": claim.columns != "listed codes" or np.shape(np.array(claim.codes))[:1] == (K,),
         "class_weight": factor is None
         or (np.shape(factor) == (n_classes,) and all(0 < x < math.inf for x in factor)),
+        "orders": not dict(claim.orders).keys() & {*claim.categorical},
         "cuts": claim.cuts == "all" or len(claim.cuts) == form.n_features,
         "missing_right": len(right) == len(jumps)
         and all(
@@ -158,7 +158,7 @@ def claim_of(form: AdditiveModel) -> Claim:
     }.items():
         if not known:
             raise ValueError(f"no bound is known for what is claimed as {name}")
-    for j, cuts in enumerate(listed):
+    for j, cuts in enumerate(() if claim.cuts == "all" else claim.cuts):
         if not ascending(cuts):
             raise ValueError(f"the claimed cuts of feature {j} do not ascend")
     return claim
@@ -168,6 +168,9 @@ def outside(form: AdditiveModel) -> Iterator[str]:
     """What of the model is not of the class that it claims to be of, or not exact."""
     claim, unit = form.claim, 2.0**form.unit
     assert claim is not None
+    ridge = claim.ridge or claim.intercept_ridge
+    if claim.theta is not None and ridge:
+        yield f"no bound is known for a ridge of {ridge:.17g} within a budget, but for one of 0"
     decode = np.eye(form.n_outputs) if form.decode is None else form.decode
     tables = [form.intercept[None], *(t.table.reshape(-1, form.n_outputs) for t in form.terms)]
     sizes = (max(np.abs(T).max(), np.abs(T @ decode.T).max()) for T in tables)
@@ -192,9 +195,6 @@ def unproved(
     claim: Claim, loss: float, gap: float, budget: float, unused: set[int]
 ) -> Iterator[str]:
     """Statements that do not follow from the numbers found, with both numbers."""
-    if claim.theta is not None and (claim.ridge or claim.intercept_ridge):
-        ridge = claim.ridge or claim.intercept_ridge
-        yield f"no bound is known for a ridge of {ridge:.17g} within a budget, but for one of 0"
     if not math.isfinite(gap):
         yield f"the bound is not finite: the gap found is {gap}"
     primal = loss if claim.primal is None else claim.primal
