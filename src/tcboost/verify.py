@@ -335,7 +335,7 @@ def spent(claim: Claim, rules: Vector, b: Vector) -> float:
 
 def lengths(v: Vector) -> Vector:
     """Of the rows."""
-    return np.sqrt((v * v).sum(axis=-1, keepdims=True))
+    return np.sqrt(np.einsum("ij,ij->i", v, v))[:, None]
 
 
 # ---------------------------------------------------------------- bounds
