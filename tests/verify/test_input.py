@@ -175,3 +175,6 @@ def test_models_out_of_their_class():
     short = Term((1,), (Ordered(np.array([1.5])),), np.zeros((2, 2)))
     with pytest.raises(ValueError, match="terms"):
         verify(by_hand(terms=(short,)), WORDS, LABELS)
+    descending = Term((1,), (Ordered(np.array([1.5, 0.5])),), np.zeros((4, 2)))
+    with pytest.raises(ValueError, match="terms"):
+        verify(by_hand(terms=(descending,)), WORDS, LABELS)
