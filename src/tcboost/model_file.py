@@ -20,8 +20,9 @@ from .classifier import TCBoostClassifier
 from .coding import check_coding_matrix
 from .ensemble import Ensemble
 from .features import Rule
+from .frames import ORDER
 from .losses import LOSSES
-from .model.additive import MISSING, AdditiveModel, Axis, Ordered
+from .model.additive import MISSING, AdditiveModel, Axis, Levels, Ordered
 from .model.json_file import (
     claim_entries,
     classes_of,
@@ -39,6 +40,7 @@ from .model.replace import replace_file
 from .named import AdaBoostECC, AdaBoostMO, MultiBoostECC, MultiBoostHinge, MultiBoostMO
 from .oracles import Column, Discriminant, Product, Stump
 from .step_functions import Steps, additive_model, rules_of
+from .words import in_places
 
 __all__ = ["ModelFileError", "load", "save"]
 
@@ -145,7 +147,7 @@ def _document(model: Any, claim: bool) -> dict[str, Any]:
     check_is_fitted(model)
     about = model._about_form()
     form: Any = getattr(model, "additive_", None)
-    about["classes"] = model.classes_
+    about["kinds"] = form and form.kinds
     if form is not None:
         entries, requires = form_entries(form), needs(form)
     else:
@@ -236,7 +238,7 @@ def _rules_entries(model: TCBoostClassifier) -> dict[str, Any]:
     """Rules that the form does not tell: some have no effect, or coefficients were changed."""
     return {
         "rules": [
-            [r.feature, r.threshold is None, plain_number(_asked(r)), r.missing_right]
+            [r.feature, r.threshold is None, _asked(r), r.missing_right, *_shown(r)]
             for r in model.rules_
         ],
         "coef": model.coef_.tolist(),
@@ -244,11 +246,15 @@ def _rules_entries(model: TCBoostClassifier) -> dict[str, Any]:
     }
 
 
-def _asked(rule: Rule) -> float:
+def _asked(rule: Rule) -> Any:
     """The threshold or the level."""
     value = rule.level if rule.threshold is None else rule.threshold
-    assert value is not None
-    return float(value)
+    return value if isinstance(value, str) else plain_number(float(value))
+
+
+def _shown(rule: Rule) -> list[str]:
+    """The threshold as people write it, if that is not the number."""
+    return [] if rule.shown is None else [rule.shown]
 
 
 def _told(form: AdditiveModel, model: TCBoostClassifier) -> bool:
@@ -268,10 +274,10 @@ def _model(root: Node) -> Any:
         if form is None:
             raise root["model"].fail("without tables it must be that of an estimator")
         return form
-    name = root["estimator"]["name"]
+    name, features = root["estimator"]["name"], features_of(root)
     model = _unfitted(_ESTIMATORS[name.text(*_ESTIMATORS)], root["estimator"]["parameters"])
-    fitted, names = root["fitted"], features_of(root)[1]
-    model.n_features_in_ = features_of(root)[0]
+    fitted, names = root["fitted"], features["feature_names"]
+    model.n_features_in_ = features["n_features"]
     model.classes_ = classes_of(root)
     if names is not None:
         model.feature_names_in_ = np.array(names, dtype=object)
@@ -350,30 +356,52 @@ def _set_rules(model: TCBoostClassifier, root: Node, form: AdditiveModel | None)
     model.cv_results_ = _table(root["cv_results"])
     if len({len(column) for column in model.cv_results_.values()}) > 1:
         raise root["cv_results"].fail("columns must be as long as each other")
-    found = rules_of(form) if root["rules"].value is None else _rules(root["rules"], form)
+    by_places = _by_places(root["model"]["terms"], form)
+    try:
+        found = rules_of(form) if root["rules"].value is None else _rules(root["rules"], form)
+    except OverflowError:
+        raise root["model"]["terms"].fail("there are no such dates") from None
     if found is None:
         raise root["model"]["terms"].fail("terms of rules have one feature, and weights")
     model.rules_, model.coef_, model.intercept_ = rules, coef, intercept = found
     with np.errstate(all="ignore"):
         steps = Steps.of_rules(rules)
         compiled = additive_model(steps, coef, intercept, unit=form.unit, **_about(form))
-    _check_same(root["model"], replace(compiled, size=form.size), form)
+    _check_same(root["model"], replace(compiled, size=form.size), by_places)
     model.n_rules_ = len(model.rules_)
     model._model = model.coef_, form
+
+
+def _by_places(node: Node, form: AdditiveModel) -> AdditiveModel:
+    """With levels in an order by their places, as rules have them."""
+    terms = list(form.terms)
+    for k, term in enumerate(terms):
+        if form.kinds and form.kinds[term.inputs[0]] == ORDER:
+            if isinstance(term.axes[0], Levels):
+                if len(term.table) < 3 or (term.table[-1] != term.table[MISSING]).any():
+                    why = (
+                        "of levels in an order there is one, and any other is as a missing one"
+                    )
+                    raise node.child(k)["table"].fail(why)
+                if len(term.inputs) == 1:
+                    terms[k] = in_places(term)
+    return replace(form, terms=tuple(terms))
 
 
 def _rules(node: Node, form: AdditiveModel) -> tuple[list[Rule], Any, Any]:
     """Rules that are beside the form, and are the same function."""
     rules = []
     for one in node["rules"].items():
-        feature, is_level, value, right = one.items(4)
-        j, asked = feature.whole(0, form.n_features - 1), value.real()
+        feature, is_level, value, right, *shown = one.items(4, 5)
+        j, words = feature.whole(0, form.n_features - 1), [text.text() for text in shown]
         if is_level.flag():
-            rules.append(Rule(j, level=asked))
+            missing, text = value.value is None, isinstance(value.value, str)
+            level = np.nan if missing else value.text() if text else value.number()
+            rules.append(Rule(j, level=level))
         else:
-            rules.append(Rule(j, asked, right.flag()))
-        if np.isinf(asked) if is_level.value else not asked > -np.inf:
-            raise value.fail("must be finite, or null for a level and Infinity for a threshold")
+            rules.append(Rule(j, value.real(), right.flag(), None, *words))
+            if not value.real() > -np.inf:
+                raise value.fail("must be finite, or Infinity")
     cuts, levels = ({r.feature for r in rules if (r.level is None) == cut} for cut in (1, 0))
     if cuts & levels:
         raise node["rules"].fail("a feature has thresholds or levels, not both")

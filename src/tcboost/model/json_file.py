@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .additive import AdditiveModel, Axis, Levels, Ordered, Term
+from .additive import AdditiveModel, Axis, Level, Levels, Ordered, Term
 from .claim import Claim, RowWeights
 from .node import LISTED, MOST, WHOLE, ModelFileError, Node
 
@@ -34,6 +34,7 @@ _SCORES = 1 << 26  # of all cells together
 _TERMS = 1 << 15
 _KINDS = {"b": (bool,), "i": (int, str), "u": (int, str), "f": (int, float), "U": (str,)}
 _LOSSES = "cross-entropy", "exponential", "logistic", "squared_hinge", "hinge"
+_COLUMN_KINDS = "number", "levels", "order", "date", "duration"
 _COLUMNS = "vectors", "codes", "listed codes", "bits"
 
 
@@ -229,13 +230,20 @@ def classes_of(root: Node) -> NDArray[Any]:
     return classes
 
 
-def features_of(root: Node) -> tuple[int, tuple[str, ...] | None]:
-    """How many there are, and their names."""
+def features_of(root: Node) -> dict[str, Any]:
+    """How many there are, their names, and what columns of a frame they were."""
     node = root["features"]
     n = node["count"].whole(1, 2**31 - 1)
-    if node["names"].value is None:
-        return n, None
-    return n, tuple(name.text() for name in node["names"].items(n))
+    names, kinds = node["names"], node["kinds"]
+    return {
+        "n_features": n,
+        "feature_names": None
+        if names.value is None
+        else tuple(one.text() for one in names.items(n)),
+        "kinds": None
+        if kinds.value is None
+        else tuple(one.text(*_COLUMN_KINDS) for one in kinds.items(n)),
+    }
 
 
 def needs(form: AdditiveModel) -> list[str]:
@@ -295,13 +303,11 @@ def form_of(root: Node) -> AdditiveModel | None:
     """The form of a document, with its claim; None if its model has no tables."""
     if root["model"]["kind"].text("additive", "columns") == "columns":
         return None
-    form = _form(root["model"], classes_of(root), *features_of(root))
+    form = _form(root["model"], classes=classes_of(root), **features_of(root))
     return form if root["claim"].value is None else replace(form, claim=_claim(root, form))
 
 
-def _form(
-    node: Node, classes: NDArray[Any], n_features: int, names: tuple[str, ...] | None
-) -> AdditiveModel:
+def _form(node: Node, classes: NDArray[Any], n_features: int, **about: Any) -> AdditiveModel:
     unit, scale = node["unit"].whole(-1074, 900), node["probability_scale"]
     intercept = node["intercept"].on_unit(unit, None)
     K, C = len(intercept), len(classes)
@@ -323,8 +329,8 @@ def _form(
         raise node.fail(f"intercept and tables add up to 2^53 times 2^{unit}")
     return AdditiveModel(
         n_features=n_features,
-        feature_names=names,
         classes=classes,
+        **about,
         terms=terms,
         intercept=intercept,
         decode=decode,
@@ -358,10 +364,14 @@ def _axis(node: Node) -> Axis:
             None if unit.value is None else unit.text("date", "duration"),
             None if quantiles.value is None else quantiles.numbers(None),
         )
-    levels = node["levels"].values(str, int, float, bool)
+    return Levels(_levels(node["levels"]))
+
+
+def _levels(node: Node) -> tuple[Level, ...]:
+    levels = node.values(str, int, float, bool)
     if len({*levels}) < len(levels):
-        raise node["levels"].fail("a level is there twice")
-    return Levels(tuple(levels))
+        raise node.fail("a level is there twice")
+    return tuple(levels)
 
 
 # ---------------------------------------------------------------- the claim
@@ -375,6 +385,7 @@ def claim_entries(claim: Claim | None) -> dict[str, Any] | None:
         *("loss", "margin", "columns", "theta", "penalty", "ridge", "intercept_ridge"),
         *("cuts", "categorical", "primal", "dual", "hypothesis_class", "unused_features"),
         *("class_weight", "n_rows", "n_held_out", "missing_right", "witness", "codes"),
+        "orders",
     )
     return {name: _claimed(getattr(claim, name)) for name in names}
 
@@ -400,9 +411,7 @@ def _claim(root: Node, form: AdditiveModel) -> Claim:
     right, jumps = node["missing_right"], list[Vector | None]()
     if right.value is not None:
         for one, term in zip(right.items(len(form.terms)), form.terms, strict=True):
-            axis = term.axes[0]
-            n = len(axis.cuts) if isinstance(axis, Ordered) and len(term.axes) == 1 else 0
-            shape = form.unit, n, form.n_outputs
+            shape = form.unit, _n_cuts(term, form), form.n_outputs
             jumps.append(None if one.value is None else one.on_unit(*shape))
     return Claim(
         loss=node["loss"].text(*_LOSSES),
@@ -426,13 +435,28 @@ def _claim(root: Node, form: AdditiveModel) -> Claim:
         missing_right=None if right.value is None else tuple(jumps),
         witness=maybe("witness", _witness, form),
         codes=maybe("codes", Node.signs, C, None),
+        orders=maybe("orders", _orders, D) or (),
     )
+
+
+def _n_cuts(term: Term, form: AdditiveModel) -> int:
+    """Of one feature; levels in an order are cut where they change the table."""
+    axis, table = term.axes[0], term.table
+    if len(term.axes) > 1 or isinstance(axis, Ordered):
+        return len(axis.cuts) if len(term.axes) == 1 and isinstance(axis, Ordered) else 0
+    ordered = form.kinds is not None and form.kinds[term.inputs[0]] == "order"
+    return int((table[2:-1] != table[1:-2]).any(axis=1).sum()) if ordered else 0
+
+
+def _orders(node: Node, n_features: int) -> Any:
+    pairs = [tuple(one.items(2)) for one in node.items()]
+    return tuple((j.whole(0, n_features - 1), _levels(levels)) for j, levels in pairs)
 
 
 def _witness(node: Node, form: AdditiveModel) -> AdditiveModel | RowWeights:
     if node["kind"].value is not None:
         node["kind"].text("additive")
-        return _form(node, form.classes, form.n_features, None)
+        return _form(node, form.classes, form.n_features, feature_names=None)
     weight = node["weight"].numbers(None, low=0.0)
     return RowWeights(node["place"].wholes(len(weight), low=0, high=WHOLE), weight)
 
@@ -445,7 +469,7 @@ def document(
     **others: Any,
 ) -> dict[str, Any]:
     """All of a file, for `encoded`: `about` names the classes and the features."""
-    names = about["feature_names"]
+    names, kinds = about["feature_names"], about["kinds"]
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -453,7 +477,11 @@ def document(
         "tcboost": version("tcboost"),
         "estimator": estimator,
         "classes": classes_entries(about["classes"]),
-        "features": {"count": about["n_features"], "names": names and list(names)},
+        "features": {
+            "count": about["n_features"],
+            "names": names and list(names),
+            "kinds": kinds and list(kinds),
+        },
         "model": model,
         **others,
     }

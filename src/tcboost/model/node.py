@@ -53,10 +53,11 @@ class Node:
             raise self.fail("must be an object")
         return self.child(name)
 
-    def items(self, length: int | None = None) -> Iterator[Node]:
+    def items(self, *lengths: int) -> Iterator[Node]:
         """Those of a list, one by one: nodes take more memory than what they hold."""
-        if not isinstance(self.value, list) or length not in (None, len(self.value)):
-            raise self.fail("must be a list" + ("" if length is None else f" of {length}"))
+        if not isinstance(self.value, list) or (lengths and len(self.value) not in lengths):
+            of = " of " * bool(lengths) + " or ".join(map(str, lengths))
+            raise self.fail("must be a list" + of)
         return (self.child(k) for k in range(len(self.value)))
 
     def values(self, *types: type) -> list[Any]:
