@@ -199,7 +199,7 @@ WRONG = [
     ("/model/terms/0/axes", [], "list of 1"),
     ("/model/terms/0/axes/0/kind", "cyclic", "ordered"),
     ("/model/terms/0/axes/0/cuts", [2.0, 1.0], "above the one before"),
-    ("/model/terms/0/axes/0/cuts", ["1"], "int or float"),
+    ("/model/terms/0/axes/0/cuts", ["1"], "not a finite number"),
     (f"{TABLE}/1/0", None, "not a finite number"),
     (f"{TABLE}/1/0", "1", "not a finite number"),
     (f"{TABLE}/1/0", True, "not a finite number"),
