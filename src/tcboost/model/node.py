@@ -108,7 +108,7 @@ class Node:
     def real(self) -> float:
         """A number, which may be infinite, or not known: see `plain_number`."""
         named = self.value is None or isinstance(self.value, str)
-        value = _REALS.get(self.value) if named else self.value
+        value: Any = _REALS.get(self.value) if named else self.value
         if type(value) not in (int, float):
             raise self.fail("not a number")
         return float(value)
