@@ -22,18 +22,9 @@ from .ensemble import Ensemble
 from .features import Rule
 from .frames import ORDER
 from .losses import LOSSES
+from .model import json_file
 from .model.additive import MISSING, AdditiveModel, Axis, Levels, Ordered
-from .model.json_file import (
-    classes_of,
-    document,
-    encoded,
-    features_of,
-    form_of,
-    needs,
-    parsed,
-    plain,
-    plain_number,
-)
+from .model.json_file import classes_of, document, features_of, form_of, needs, plain
 from .model.node import ModelFileError, Node
 from .model.replace import replace_file
 from .named import AdaBoostECC, AdaBoostMO, MultiBoostECC, MultiBoostHinge, MultiBoostMO
@@ -43,13 +34,8 @@ from .words import in_places
 
 __all__ = ["ModelFileError", "load", "save"]
 
-_ESTIMATORS = {
-    one.__name__: one
-    for one in (
-        *(TCBoostClassifier, AdaBoostMO, AdaBoostECC),
-        *(MultiBoostMO, MultiBoostECC, MultiBoostHinge),
-    )
-}
+_CLASSES = AdaBoostMO, AdaBoostECC, MultiBoostMO, MultiBoostECC, MultiBoostHinge
+_ESTIMATORS = {one.__name__: one for one in (TCBoostClassifier, *_CLASSES)}
 _MOST = 1e300  # of the coefficients of columns: their sum is finite, too
 _SCORES = 1e150  # of class vectors: the squares of their sums are finite, too
 
@@ -90,8 +76,8 @@ def save(model: Any, path: str | os.PathLike[str], *, claim: bool = True) -> Non
     >>> bool((again.predict(X) == model.predict(X)).all())
     True
     """
-    content = encoded(_document(model, claim))
-    _model(parsed(content, len(content)))  # what is written, can be read
+    content = json_file.encoded(_document(model, claim))
+    _model(json_file.parsed(content, len(content)))  # what is written, can be read
     if os.fsdecode(path).endswith(".json.gz"):
         content = zlib.compress(content, 9, 31)  # gzip, its time stamp zero
     replace_file(path, content)
@@ -123,7 +109,7 @@ def load(path: str | os.PathLike[str], *, max_bytes: int = 64 << 20) -> Any:
     """
     try:
         with open(path, "rb") as file:
-            root = parsed(file.read(max_bytes + 1), max_bytes)
+            root = json_file.parsed(file.read(max_bytes + 1), max_bytes)
         return _model(root)
     except ModelFileError as e:
         raise ModelFileError(f"{str(e)[:1000]} (in {os.fsdecode(path)})") from None
@@ -136,7 +122,7 @@ def _document(model: Any, claim: bool) -> dict[str, Any]:
     """All of the file."""
     if isinstance(model, AdditiveModel):
         told = plain(model.claim if claim else None)
-        return document(vars(model), plain(model), needs(model), claim=told)
+        return document(vars(model), requires=needs(model), model=plain(model), claim=told)
     name = type(model).__name__
     if getattr(model, "coding", "none") is None:
         raise ValueError(_OTHERS)
@@ -152,7 +138,10 @@ def _document(model: Any, claim: bool) -> dict[str, Any]:
         scale, requires = about["probability_scale"], ["decode"] * (M is not None)
         entries = {"kind": "columns", "probability_scale": scale, "decode": M}
     proof = asdict(model.certificate_).items()
-    fitted = {"theta": model.theta_, "certificate": {k: plain_number(v) for k, v in proof}}
+    fitted = {
+        "theta": model.theta_,
+        "certificate": {k: json_file.plain_number(v) for k, v in proof},
+    }
     others: dict[str, Any] = {"history": _table_entries(model.history_)}
     if isinstance(model, TCBoostClassifier):
         fitted |= {name: getattr(model, name + "_") for name in ("alpha", "l1_ratio", "n_iter")}
@@ -168,9 +157,9 @@ def _document(model: Any, claim: bool) -> dict[str, Any]:
         requires += [kind] * (form is None)
     return document(
         about,
-        entries,
-        requires,
-        {"name": name, "parameters": _parameters(model)},
+        requires=requires,
+        estimator={"name": name, "parameters": _parameters(model)},
+        model=entries,
         claim=plain(form.claim if form and claim else None),
         fitted=fitted,
         **others,
@@ -217,7 +206,7 @@ def _hypothesis_entries(h: Any) -> list[Any]:
     """A stump is [feature, threshold, sign, missing_right], a product is stumps."""
     if isinstance(h, Product):
         return [_hypothesis_entries(factor) for factor in h.factors]
-    threshold, sign = plain_number(float(h.threshold)), int(h.sign)
+    threshold, sign = json_file.plain_number(float(h.threshold)), int(h.sign)
     if isinstance(h, Discriminant):
         return [h.coef.tolist(), threshold, sign]
     return [int(h.feature), threshold, sign, bool(h.missing_right)]
@@ -226,14 +215,14 @@ def _hypothesis_entries(h: Any) -> list[Any]:
 def _table_entries(table: dict[str, Any]) -> dict[str, Any]:
     """Columns of numbers; lists of arrays, which a file does not hold, are left out."""
     columns = {k: v.tolist() for k, v in table.items() if isinstance(v, np.ndarray)}
-    return {name: [*map(plain_number, column)] for name, column in columns.items()}
+    return {name: [*map(json_file.plain_number, column)] for name, column in columns.items()}
 
 
 def _rule_entries(rule: Rule) -> list[Any]:
     """Feature, whether it is a level, threshold or level, missing_right, threshold in words."""
     is_level = rule.threshold is None
     asked: Any = rule.level if is_level else rule.threshold
-    asked = asked if isinstance(asked, str) else plain_number(float(asked))
+    asked = asked if isinstance(asked, str) else json_file.plain_number(float(asked))
     words = [] if rule.shown is None else [rule.shown]
     return [rule.feature, is_level, asked, rule.missing_right, *words]
 
@@ -273,21 +262,15 @@ def _model(root: Node) -> Any:
 
 def _unfitted(estimator: Any, node: Node) -> Any:
     """An estimator with these parameters; those that it does not know are of a later one."""
-    known, pairs = estimator().get_params(deep=False), node["class_weight"]
-    given = {k: v for k, v in node.value.items() if k in known}
-    if "class_weight" in known and isinstance(pairs.value, list):
-        entries = [tuple(pair.items(2)) for pair in pairs.items()]
-        for key, _ in entries:
-            if isinstance(key.value, list | dict):
-                raise key.fail("must be a class")
-        given["class_weight"] = {key.value: weight.number() for key, weight in entries}
+    known = estimator().get_params(deep=False)
+    given = {name: one.value for name, one in node.entries() if name in known}
     if isinstance(given.get("cv"), list | str):
         raise node["cv"].fail("must be an integer or null")
-    model = estimator(**given)
-    try:
+    with node.blamed(Exception):  # whatever odd values do to scikit-learn
+        if isinstance(given.get("class_weight"), list):
+            given["class_weight"] = dict(given["class_weight"])
+        model = estimator(**given)
         model._validate_params()
-    except Exception as e:  # whatever odd values do to scikit-learn
-        raise node.fail(str(e)) from None
     return model
 
 
@@ -333,10 +316,8 @@ def _set_rules(model: TCBoostClassifier, root: Node, form: AdditiveModel | None)
     if len({len(column) for column in model.cv_results_.values()}) > 1:
         raise root["cv_results"].fail("columns must be as long as each other")
     by_places = _by_places(terms, form)
-    try:
+    with terms.blamed(OverflowError):  # of dates that are none
         found = root["rules"].maybe(_rules, form) or rules_of(form)
-    except OverflowError:
-        raise terms.fail("there are no such dates") from None
     if found is None:
         raise terms.fail("terms of rules have one feature, and weights")
     model.rules_, model.coef_, model.intercept_ = rules, *vectors = found
@@ -393,10 +374,8 @@ def _set_columns(model: Any, node: Node, form: AdditiveModel | None) -> None:
         raise decode.fail("a code is given, or grown with the columns")
     M = decode.maybe(Node.signs, C, None)
     if M is not None:
-        try:
+        with decode.blamed(ValueError):
             check_coding_matrix(M, C)
-        except ValueError as e:
-            raise decode.fail(str(e)) from None
     model.probability_scale_ = scale.number(0.0) if scale.value is not None else np.nan
     if LOSSES[model.loss].log_odds is not None and scale.value is None:
         raise scale.fail(f"loss={model.loss!r} tells probabilities")

@@ -142,7 +142,7 @@ def test_a_loaded_model_is_gone_on_from(tmp_path):
         ("/features/kinds", ["number"], "list of 6"),
         ("/features/kinds/1", "cycle", "'order'"),
         ("/features/kinds", "number", "list"),
-        ("/features/kinds/2", "date", "dates"),
+        ("/features/kinds/2", "date", "too "),
         ("/claim/orders", [[6, ["a"]]], "from 0 to 5"),
         ("/claim/orders", [[1, ["a", "a"]]], "twice"),
         ("/claim/orders", [[1, [None]]], "must be str"),

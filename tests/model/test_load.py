@@ -255,7 +255,7 @@ WRONG_RULES = [
     ("/estimator/parameters/alpha", -1.0, "alpha"),
     ("/estimator/parameters/cv", 1, "cv"),
     ("/estimator/parameters/cv", [[[0], [1]]], "integer"),
-    ("/estimator/parameters/class_weight", [1, 2], "list of 2|list"),
+    ("/estimator/parameters/class_weight", [1, 2], "sequence"),
     ("/model/terms/0/weight", None, "weights"),
     (f"{TABLE}/0/0", 0.0, "not those of"),
     ("/fitted/n_iter", 1, "one a round"),

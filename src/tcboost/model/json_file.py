@@ -32,11 +32,11 @@ KNOWN = ("ordered", "levels", "pairs", "decode", "stumps", "products", "discrimi
 _ESCAPES, _COMMAS, _DEPTH = 10**6, 8 * 10**6, 16
 _SCORES = 1 << 26  # of all cells together
 _TERMS = 1 << 15
-_INTEGERS = [f"{sign}int{bits}" for bits in (8, 16, 32, 64) for sign in ("", "u")]
-_CLASSES = ["str", "object", "bool", "float16", "float32", "float64", *_INTEGERS]
-_CLASS_TYPES = {
-    **{"b": (bool,), "i": (int, str), "u": (int, str), "f": (int, float)},
-    **{"U": (str,), "O": (str,)},
+_CLASSES = {
+    **dict.fromkeys(("str", "object"), (str,)),
+    "bool": (bool,),
+    **dict.fromkeys(("float16", "float32", "float64"), (int, float)),
+    **{f"{sign}int{bits}": (int, str) for bits in (8, 16, 32, 64) for sign in ("", "u")},
 }
 _LOSSES = "cross-entropy", "exponential", "logistic", "squared_hinge", "hinge"
 _COLUMN_KINDS = "number", "levels", "order", "date", "duration"
@@ -74,8 +74,7 @@ def _lines(value: Any, indent: int) -> str:
             return "[\n" + " " * indent + between.join(texts) + "]"
         pairs = zip(value, texts, strict=True)
         return "{" + between.join(f"{_lines(k, 0)}: {text}" for k, text in pairs) + "}"
-    plain = lambda x: x.item()  # noqa: E731 - of NumPy
-    return json.dumps(value, ensure_ascii=False, allow_nan=False, default=plain)
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, default=np.generic.item)
 
 
 def parsed(content: bytes, max_bytes: int) -> Node:
@@ -107,12 +106,8 @@ def parsed(content: bytes, max_bytes: int) -> Node:
     try:
         text = content.decode("utf-8")
         del content  # the text may take four times as much
-        hooks: dict[str, Any] = {
-            "parse_float": real,
-            "parse_int": whole,
-            "parse_constant": real,
-        }
-        value = json.loads(text, object_pairs_hook=entries, **hooks)
+        numbers: Any = {"parse_float": real, "parse_int": whole, "parse_constant": real}
+        value = json.loads(text, object_pairs_hook=entries, **numbers)
     except ValueError as e:
         raise ModelFileError(f"/: not a tcboost model file, or damaged: {e}") from None
     if refused:
@@ -212,25 +207,18 @@ def plain(value: Any) -> Any:
     return value.tolist() if isinstance(value, np.ndarray) else value
 
 
-def document(
-    about: Mapping[str, Any],
-    model: dict[str, Any],
-    requires: list[str],
-    estimator: dict[str, Any] | None = None,
-    **others: Any,
-) -> dict[str, Any]:
+def document(about: Mapping[str, Any], **entries: Any) -> dict[str, Any]:
     """All of a file, for `encoded`: `about` names the classes and the features."""
     names, kinds = plain(about["feature_names"]), plain(about["kinds"])
     return {
         "format": FORMAT,
         "version": VERSION,
-        "requires": requires,
+        "requires": entries.pop("requires"),
         "tcboost": version("tcboost"),
-        "estimator": estimator,
+        "estimator": entries.pop("estimator", None),
         "classes": _classes_entries(about["classes"]),
         "features": {"count": about["n_features"], "names": names, "kinds": kinds},
-        "model": model,
-        **others,
+        **entries,
     }
 
 
@@ -261,21 +249,17 @@ def classes_of(root: Node) -> NDArray[Any]:
     """Two classes or more, in ascending order."""
     node = root["classes"]
     name, values = node["type"].text(*_CLASSES), node["values"]
-    kind = np.dtype(name).kind
-    found = values.values(*_CLASS_TYPES[kind])
-    if kind in "iu":
+    found = values.values(*_CLASSES[name])
+    if "int" in name:
         digits = re.compile(r"-?[1-9]\d{15,19}").fullmatch
         found = [int(x) if isinstance(x, str) and digits(x) else x for x in found]
-    if kind == "U":
+    if name == "str":
         width = max(node["width"].maybe(Node.whole, 1, 10**6) or 1, *map(len, found), 1)
         if width * len(found) > _SCORES:
             raise values.fail("strings are too long")
         name = f"U{width}"
-    try:
-        with np.errstate(over="ignore"):
-            classes = np.array(found, dtype=name)
-    except (OverflowError, ValueError):
-        raise values.fail(f"must be of type {name}") from None
+    with np.errstate(over="ignore"), values.blamed(OverflowError, ValueError):
+        classes = np.array(found, dtype=name)
     if classes.tolist() != found:  # strings of NumPy end before zeros
         raise values.fail(f"must be of type {name}")
     if len(found) < 2 or not all(a < b for a, b in pairwise(found)):

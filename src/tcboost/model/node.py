@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import chain
 from types import NoneType
 from typing import Any, TypeVar
@@ -46,6 +47,14 @@ class Node:
         if type(self.value) is not kind:
             raise self.fail(f"must be {called}")
         return self.value
+
+    @contextmanager
+    def blamed(self, *errors: type[Exception]) -> Iterator[None]:
+        """Errors of these kinds are about what is here."""
+        try:
+            yield
+        except errors as e:
+            raise self.fail(str(e)) from None
 
     def child(self, key: object) -> Node:
         """What is there, or null."""
