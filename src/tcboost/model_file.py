@@ -455,7 +455,8 @@ def _check_same(node: Node, compiled: AdditiveModel, form: AdditiveModel) -> Non
         if other is not None:
             merged, ends = other.axes[0], _ends(axis)
             same &= type(merged) is type(axis) and {*_ends(merged)} <= {*ends}
-            rows = other.table[[MISSING, *merged.cells(ends), merged.n_cells - 1]]
+            cells = merged.cells(np.array(ends, dtype=object))  # text and numbers, too
+            rows = other.table[[MISSING, *cells, merged.n_cells - 1]]
         constant = term.table - rows
         same &= bool((constant == constant[0]).all())
         intercept += constant[0]

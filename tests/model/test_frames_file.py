@@ -102,6 +102,15 @@ def test_levels_in_an_order_may_be_numbers(tmp_path):
     assert_same(again.additive_, model.additive_)
 
 
+def test_levels_may_be_text_and_numbers(tmp_path):
+    draw = np.random.default_rng(0)
+    codes = draw.integers(4, size=N)
+    frame = pd.DataFrame({"a": pd.Categorical([("x", 1, "y", 2.5)[c] for c in codes])})
+    model = tcboost.TCBoostClassifier(0.1, 0.5).fit(frame, codes)
+    assert {type(rule.level) for rule in model.rules_} > {str}
+    assert_same_model(model, through_file(model, tmp_path), frame)
+
+
 def test_a_form_alone(tmp_path):
     frame, _, y = frames()
     form = tcboost.TCBoostClassifier(0.1, 0.5).fit(frame, y).additive_
