@@ -24,7 +24,7 @@ from .frames import ORDER
 from .losses import LOSSES
 from .model import json_file
 from .model.additive import MISSING, AdditiveModel, Axis, Levels, Ordered
-from .model.json_file import classes_of, document, features_of, form_of, needs, plain
+from .model.json_file import about_of, document, form_of, needs, plain
 from .model.node import ModelFileError, Node
 from .model.replace import replace_file
 from .named import AdaBoostECC, AdaBoostMO, MultiBoostECC, MultiBoostHinge, MultiBoostMO
@@ -130,6 +130,7 @@ def _document(model: Any, claim: bool) -> dict[str, Any]:
         raise ValueError(f"model must be an estimator of this package, got {model!r}")
     check_is_fitted(model)
     form: Any = getattr(model, "additive_", None)
+    form = form if claim or form is None else replace(form, claim=None)
     about = model._about_form() | {"kinds": form and form.kinds}
     if form is not None:
         entries, requires = plain(form), needs(form)
@@ -146,7 +147,7 @@ def _document(model: Any, claim: bool) -> dict[str, Any]:
     if isinstance(model, TCBoostClassifier):
         fitted |= {name: getattr(model, name + "_") for name in ("alpha", "l1_ratio", "n_iter")}
         others["cv_results"] = _table_entries(model.cv_results_)
-        if not _told(form if claim else replace(form, claim=None), model):
+        if not _told(form, model):
             others["rules"] = {
                 "rules": [_rule_entries(rule) for rule in model.rules_],
                 "coef": model.coef_.tolist(),
@@ -160,7 +161,7 @@ def _document(model: Any, claim: bool) -> dict[str, Any]:
         requires=requires,
         estimator={"name": name, "parameters": _parameters(model)},
         model=entries,
-        claim=plain(form.claim if form and claim else None),
+        claim=plain(form and form.claim),
         fitted=fitted,
         **others,
     )
@@ -244,10 +245,10 @@ def _model(root: Node) -> Any:
         if form is None:
             raise root["model"].fail("without tables it must be that of an estimator")
         return form
-    name, features = root["estimator"]["name"], features_of(root)
+    name, about = root["estimator"]["name"], about_of(root)
     model = _unfitted(_ESTIMATORS[name.text(*_ESTIMATORS)], root["estimator"]["parameters"])
-    fitted, names = root["fitted"], features["feature_names"]
-    model.n_features_in_, model.classes_ = features["n_features"], classes_of(root)
+    fitted, names = root["fitted"], about["feature_names"]
+    model.n_features_in_, model.classes_ = about["n_features"], about["classes"]
     if names is not None:
         model.feature_names_in_ = np.array(names, dtype=object)
     model.theta_, model.history_ = fitted["theta"].number(0.0), _table(root["history"])

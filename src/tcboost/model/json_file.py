@@ -245,9 +245,8 @@ def _classes_entries(classes: NDArray[Any]) -> dict[str, Any]:
 # ---------------------------------------------------------------- from a document
 
 
-def classes_of(root: Node) -> NDArray[Any]:
+def _classes(node: Node) -> NDArray[Any]:
     """Two classes or more, in ascending order."""
-    node = root["classes"]
     name, values = node["type"].text(*_CLASSES), node["values"]
     found = values.values(*_CLASSES[name])
     if "int" in name:
@@ -267,8 +266,8 @@ def classes_of(root: Node) -> NDArray[Any]:
     return classes
 
 
-def features_of(root: Node) -> dict[str, Any]:
-    """How many there are, their names, and what columns of a frame they were."""
+def about_of(root: Node) -> dict[str, Any]:
+    """Classes, how many features, their names, and what columns of a frame they were."""
     node = root["features"]
     n = node["count"].whole(1, 2**31 - 1)
 
@@ -276,14 +275,15 @@ def features_of(root: Node) -> dict[str, Any]:
         return tuple(text.text(*allowed) for text in one.items(n))
 
     names, kinds = node["names"].maybe(texts), node["kinds"].maybe(texts, *_COLUMN_KINDS)
-    return {"n_features": n, "feature_names": names, "kinds": kinds}
+    classes = _classes(root["classes"])
+    return {"n_features": n, "feature_names": names, "kinds": kinds, "classes": classes}
 
 
 def form_of(root: Node) -> AdditiveModel | None:
     """The form of a document, with its claim; None if its model has no tables."""
     if root["model"]["kind"].text("additive", "columns") == "columns":
         return None
-    form = _form(root["model"], classes=classes_of(root), **features_of(root))
+    form = _form(root["model"], **about_of(root))
     return replace(form, claim=root["claim"].maybe(_claim, form))
 
 
