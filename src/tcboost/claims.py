@@ -17,7 +17,7 @@ from .features import CellTable
 from .frames import ORDER
 from .losses import LOSSES
 from .margins import Codeword
-from .model.additive import AdditiveModel, Ordered, Term
+from .model.additive import AdditiveModel, Ordered, Term, on_unit
 from .model.claim import Claim, RowWeights
 from .rows.blocks import LocalRows
 from .step_functions import Steps
@@ -79,6 +79,7 @@ def claim_within_budget(run: Run, model: Model, form: AdditiveModel) -> Claim:
     codes = getattr(chooser, "_codes", None) if isinstance(chooser, RandomCode) else None
     columns = "codes" if codes is None else "listed codes"
     steps = Ensemble(model.columns, model.w, task.margin).steps
+    right = steps and missing_right(form.terms, steps[0], on_unit(steps[1], form.unit))
     held_out = 0 if run.held_out is None else len(run.held_out.rows)
     return Claim(
         loss=next(name for name, loss in LOSSES.items() if loss.name == task.loss.name),
@@ -96,7 +97,7 @@ def claim_within_budget(run: Run, model: Model, form: AdditiveModel) -> Claim:
         unused_features=proof.unused_features,
         n_rows=task.rows.n_given,
         n_held_out=held_out,
-        missing_right=steps and missing_right(form.terms, *steps),
+        missing_right=right,
         witness=_witness(run, model, form),
         codes=codes,
     )

@@ -20,36 +20,22 @@ from .classifier import TCBoostClassifier
 from .coding import check_coding_matrix
 from .ensemble import Ensemble
 from .features import Rule
+from .frames import ORDER
 from .losses import LOSSES
-from .model.additive import MISSING, AdditiveModel, Axis, Ordered
-from .model.json_file import (
-    claim_entries,
-    classes_of,
-    document,
-    encoded,
-    features_of,
-    form_entries,
-    form_of,
-    needs,
-    parsed,
-    plain_number,
-)
+from .model import json_file
+from .model.additive import MISSING, AdditiveModel, Axis, Levels, Ordered
+from .model.json_file import about_of, document, form_of, needs, plain
 from .model.node import ModelFileError, Node
 from .model.replace import replace_file
 from .named import AdaBoostECC, AdaBoostMO, MultiBoostECC, MultiBoostHinge, MultiBoostMO
 from .oracles import Column, Discriminant, Product, Stump
 from .step_functions import Steps, additive_model, rules_of
+from .words import in_places
 
 __all__ = ["ModelFileError", "load", "save"]
 
-_ESTIMATORS = {
-    one.__name__: one
-    for one in (
-        *(TCBoostClassifier, AdaBoostMO, AdaBoostECC),
-        *(MultiBoostMO, MultiBoostECC, MultiBoostHinge),
-    )
-}
-_KINDS = {"stumps": Stump, "products": Product, "discriminants": Discriminant}
+_CLASSES = AdaBoostMO, AdaBoostECC, MultiBoostMO, MultiBoostECC, MultiBoostHinge
+_ESTIMATORS = {one.__name__: one for one in (TCBoostClassifier, *_CLASSES)}
 _MOST = 1e300  # of the coefficients of columns: their sum is finite, too
 _SCORES = 1e150  # of class vectors: the squares of their sums are finite, too
 
@@ -90,8 +76,8 @@ def save(model: Any, path: str | os.PathLike[str], *, claim: bool = True) -> Non
     >>> bool((again.predict(X) == model.predict(X)).all())
     True
     """
-    content = encoded(_document(model, claim))
-    _model(parsed(content, len(content)))  # what is written, can be read
+    content = json_file.encoded(_document(model, claim))
+    _model(json_file.parsed(content, len(content)))  # what is written, can be read
     if os.fsdecode(path).endswith(".json.gz"):
         content = zlib.compress(content, 9, 31)  # gzip, its time stamp zero
     replace_file(path, content)
@@ -123,7 +109,7 @@ def load(path: str | os.PathLike[str], *, max_bytes: int = 64 << 20) -> Any:
     """
     try:
         with open(path, "rb") as file:
-            root = parsed(file.read(max_bytes + 1), max_bytes)
+            root = json_file.parsed(file.read(max_bytes + 1), max_bytes)
         return _model(root)
     except ModelFileError as e:
         raise ModelFileError(f"{str(e)[:1000]} (in {os.fsdecode(path)})") from None
@@ -135,43 +121,48 @@ def load(path: str | os.PathLike[str], *, max_bytes: int = 64 << 20) -> Any:
 def _document(model: Any, claim: bool) -> dict[str, Any]:
     """All of the file."""
     if isinstance(model, AdditiveModel):
-        told = claim_entries(model.claim if claim else None)
-        return document(vars(model), form_entries(model), needs(model), claim=told)
+        told = plain(model.claim if claim else None)
+        return document(vars(model), requires=needs(model), model=plain(model), claim=told)
     name = type(model).__name__
     if getattr(model, "coding", "none") is None:
         raise ValueError(_OTHERS)
     if _ESTIMATORS.get(name) is not type(model):
         raise ValueError(f"model must be an estimator of this package, got {model!r}")
     check_is_fitted(model)
-    about = model._about_form()
     form: Any = getattr(model, "additive_", None)
-    about["classes"] = model.classes_
+    form = form if claim or form is None else replace(form, claim=None)
+    about = model._about_form() | {"kinds": form and form.kinds}
     if form is not None:
-        entries, requires = form_entries(form), needs(form)
+        entries, requires = plain(form), needs(form)
     else:
         M = None if model._grown else model.coding_matrix_.tolist()
         scale, requires = about["probability_scale"], ["decode"] * (M is not None)
         entries = {"kind": "columns", "probability_scale": scale, "decode": M}
-    others: dict[str, Any] = {}
     proof = asdict(model.certificate_).items()
-    certificate = {k: plain_number(v) if isinstance(v, float) else v for k, v in proof}
-    fitted = {"theta": model.theta_, "certificate": certificate}
+    fitted = {
+        "theta": model.theta_,
+        "certificate": {k: json_file.plain_number(v) for k, v in proof},
+    }
+    others: dict[str, Any] = {"history": _table_entries(model.history_)}
     if isinstance(model, TCBoostClassifier):
-        others = {"cv_results": _table_entries(model.cv_results_)}
-        if not _told(form if claim else replace(form, claim=None), model):
-            others["rules"] = _rules_entries(model)
         fitted |= {name: getattr(model, name + "_") for name in ("alpha", "l1_ratio", "n_iter")}
+        others["cv_results"] = _table_entries(model.cv_results_)
+        if not _told(form, model):
+            others["rules"] = {
+                "rules": [_rule_entries(rule) for rule in model.rules_],
+                "coef": model.coef_.tolist(),
+                "intercept": model.intercept_.tolist(),
+            }
     else:
         kind, entries["columns"] = _columns_entries(model)
         requires += [kind] * (form is None)
     return document(
         about,
-        entries,
-        requires,
-        {"name": name, "parameters": _parameters(model)},
-        claim=claim_entries(form.claim if form and claim else None),
+        requires=requires,
+        estimator={"name": name, "parameters": _parameters(model)},
+        model=entries,
+        claim=plain(form and form.claim),
         fitted=fitted,
-        history=_table_entries(model.history_),
         **others,
     )
 
@@ -184,40 +175,39 @@ _OTHERS = (
 
 def _parameters(model: Any) -> dict[str, Any]:
     """Those with a plain form: numbers, strings, lists of them."""
-    parameters = model.get_params(deep=False)
-    for name in {"cv", "random_state"} & parameters.keys():
-        if not isinstance(parameters[name], int | np.integer | None):  # a splitter, a generator
-            parameters[name] = type(model)().get_params()[name]
-    for name in {"categorical_features", "coding"} & parameters.keys():
-        if not isinstance(parameters[name], str | None):
-            parameters[name] = np.asarray(parameters[name]).tolist()
-    if isinstance(parameters.get("class_weight"), dict):
-        # Pairs: the keys of an object could only be strings.
-        parameters["class_weight"] = [[*pair] for pair in parameters["class_weight"].items()]
-    if not isinstance(parameters.get("weak_learner", ""), str):
-        raise ValueError(_OTHERS)
+    parameters, default = model.get_params(deep=False), type(model)().get_params()
+    for name, value in parameters.items():
+        if name in ("cv", "random_state") and not isinstance(value, int | np.integer | None):
+            parameters[name] = default[name]  # of a splitter, a generator
+        elif name in ("categorical_features", "coding") and not isinstance(value, str | None):
+            parameters[name] = np.asarray(value).tolist()
+        elif name == "class_weight" and isinstance(value, dict):
+            # Pairs: the keys of an object could only be strings.
+            parameters[name] = [[*pair] for pair in value.items()]
+        elif name == "weak_learner" and not isinstance(value, str):
+            raise ValueError(_OTHERS)
     return parameters
 
 
 def _columns_entries(model: Any) -> tuple[str, list[dict[str, Any]]]:
     """Which kind of hypotheses, and the columns."""
     kinds = {type(h) for column in model.estimators_ for h in column.hypotheses}
-    found = [name for name, kind in _KINDS.items() if kinds <= {kind}]
-    if not found:
+    found = next((name for name, (kind, _) in _KINDS.items() if kinds <= {kind}), None)
+    if found is None:
         raise ValueError(_OTHERS)
     columns = []
     for column, weight in zip(model.estimators_, model.estimator_weights_, strict=True):
         code = {} if column.code is None else {"code": column.code.tolist()}
         hypotheses = [_hypothesis_entries(h) for h in column.hypotheses]
-        columns.append({"weight": float(weight), **code, found[0]: hypotheses})
-    return found[0], columns
+        columns.append({"weight": float(weight), **code, found: hypotheses})
+    return found, columns
 
 
 def _hypothesis_entries(h: Any) -> list[Any]:
     """A stump is [feature, threshold, sign, missing_right], a product is stumps."""
     if isinstance(h, Product):
         return [_hypothesis_entries(factor) for factor in h.factors]
-    threshold, sign = plain_number(float(h.threshold)), int(h.sign)
+    threshold, sign = json_file.plain_number(float(h.threshold)), int(h.sign)
     if isinstance(h, Discriminant):
         return [h.coef.tolist(), threshold, sign]
     return [int(h.feature), threshold, sign, bool(h.missing_right)]
@@ -225,34 +215,21 @@ def _hypothesis_entries(h: Any) -> list[Any]:
 
 def _table_entries(table: dict[str, Any]) -> dict[str, Any]:
     """Columns of numbers; lists of arrays, which a file does not hold, are left out."""
-    return {
-        name: [plain_number(x) if isinstance(x, float) else x for x in column.tolist()]
-        for name, column in table.items()
-        if isinstance(column, np.ndarray)
-    }
+    columns = {k: v.tolist() for k, v in table.items() if isinstance(v, np.ndarray)}
+    return {name: [*map(json_file.plain_number, column)] for name, column in columns.items()}
 
 
-def _rules_entries(model: TCBoostClassifier) -> dict[str, Any]:
-    """Rules that the form does not tell: some have no effect, or coefficients were changed."""
-    return {
-        "rules": [
-            [r.feature, r.threshold is None, plain_number(_asked(r)), r.missing_right]
-            for r in model.rules_
-        ],
-        "coef": model.coef_.tolist(),
-        "intercept": model.intercept_.tolist(),
-    }
-
-
-def _asked(rule: Rule) -> float:
-    """The threshold or the level."""
-    value = rule.level if rule.threshold is None else rule.threshold
-    assert value is not None
-    return float(value)
+def _rule_entries(rule: Rule) -> list[Any]:
+    """Feature, whether it is a level, threshold or level, missing_right, threshold in words."""
+    is_level = rule.threshold is None
+    asked: Any = rule.level if is_level else rule.threshold
+    asked = asked if isinstance(asked, str) else json_file.plain_number(float(asked))
+    words = [] if rule.shown is None else [rule.shown]
+    return [rule.feature, is_level, asked, rule.missing_right, *words]
 
 
 def _told(form: AdditiveModel, model: TCBoostClassifier) -> bool:
-    """Whether the tables tell the rules."""
+    """Whether the tables tell the rules: all have an effect, coefficients are as fitted."""
     rules, *vectors = rules_of(form) or ([], np.zeros(0), np.zeros(0))
     same = map(np.array_equal, vectors, (model.coef_, model.intercept_))
     return repr(rules) == repr(model.rules_) and all(same)  # NaN may be a level
@@ -268,60 +245,49 @@ def _model(root: Node) -> Any:
         if form is None:
             raise root["model"].fail("without tables it must be that of an estimator")
         return form
-    name = root["estimator"]["name"]
+    name, about = root["estimator"]["name"], about_of(root)
     model = _unfitted(_ESTIMATORS[name.text(*_ESTIMATORS)], root["estimator"]["parameters"])
-    fitted, names = root["fitted"], features_of(root)[1]
-    model.n_features_in_ = features_of(root)[0]
-    model.classes_ = classes_of(root)
+    fitted, names = root["fitted"], about["feature_names"]
+    model.n_features_in_, model.classes_ = about["n_features"], about["classes"]
     if names is not None:
         model.feature_names_in_ = np.array(names, dtype=object)
-    model.theta_ = fitted["theta"].number(0.0)
-    model.history_ = _table(root["history"])
-    solved = isinstance(model, TCBoostClassifier)
-    model.certificate_ = _certificate(
-        fitted["certificate"], SolvedCertificate if solved else Certificate, names
-    )
+    model.theta_, model.history_ = fitted["theta"].number(0.0), _table(root["history"])
     if isinstance(model, TCBoostClassifier):
+        model.certificate_ = _certificate(fitted["certificate"], SolvedCertificate, names)
         _set_rules(model, root, form)
     else:
+        model.certificate_ = _certificate(fitted["certificate"], Certificate, names)
         _set_columns(model, root["model"], form)
     return model
 
 
 def _unfitted(estimator: Any, node: Node) -> Any:
     """An estimator with these parameters; those that it does not know are of a later one."""
-    known, pairs = estimator().get_params(deep=False), node["class_weight"]
-    given = {k: v for k, v in node.value.items() if k in known}
-    if "class_weight" in known and isinstance(pairs.value, list):
-        entries = [tuple(pair.items(2)) for pair in pairs.items()]
-        for key, _ in entries:
-            if isinstance(key.value, list | dict):
-                raise key.fail("must be a class")
-        given["class_weight"] = {key.value: weight.number() for key, weight in entries}
+    known = estimator().get_params(deep=False)
+    given = {name: one.value for name, one in node.entries() if name in known}
     if isinstance(given.get("cv"), list | str):
         raise node["cv"].fail("must be an integer or null")
-    model = estimator(**given)
-    try:
+    with node.blamed(Exception):  # whatever odd values do to scikit-learn
+        if isinstance(given.get("class_weight"), list):
+            given["class_weight"] = dict(given["class_weight"])
+        model = estimator(**given)
         model._validate_params()
-    except Exception as e:  # whatever odd values do to scikit-learn
-        raise node.fail(str(e)) from None
     return model
 
 
-def _certificate(node: Node, kind: Any, names: Any) -> Any:
+_READ: dict[str, Any] = {"float": Node.real, "int": Node.whole, "str": Node.text}
+
+
+def _certificate(node: Node, kind: Any, names: tuple[str, ...] | None) -> Any:
     """Of features, by number or by name, and of numbers that may be infinite."""
     values: dict[str, Any] = {}
-    names = {*(names or ())}
-    for name, default in kind.__annotations__.items():
-        one = node[name]
-        if default.startswith("tuple"):
-            values[name] = tuple(one.values(int, str))
-            if not all(d in names if isinstance(d, str) else d >= 0 for d in values[name]):
-                raise one.fail("must be features")
-        elif default == "str":
-            values[name] = one.text()
-        else:
-            values[name] = one.real() if default == "float" else one.whole()
+    for name, called in kind.__annotations__.items():
+        if called in _READ:
+            values[name] = _READ[called](node[name])
+            continue
+        values[name] = found = tuple(node[name].values(int, str))
+        if not all(d in (names or ()) if isinstance(d, str) else d >= 0 for d in found):
+            raise node[name].fail("must be features")
     return kind(**values)
 
 
@@ -342,7 +308,7 @@ def _set_rules(model: TCBoostClassifier, root: Node, form: AdditiveModel | None)
     """What `fit` sets, but for what all estimators have."""
     if form is None or form.decode is not None:
         raise root["model"].fail("TCBoostClassifier has tables, and no code")
-    fitted = root["fitted"]
+    fitted, terms = root["fitted"], root["model"]["terms"]
     model.alpha_, model.l1_ratio_ = fitted["alpha"].number(0.0), fitted["l1_ratio"].number(0.0)
     model.n_iter_ = fitted["n_iter"].whole()
     if any(len(column) != model.n_iter_ for column in model.history_.values()):
@@ -350,36 +316,53 @@ def _set_rules(model: TCBoostClassifier, root: Node, form: AdditiveModel | None)
     model.cv_results_ = _table(root["cv_results"])
     if len({len(column) for column in model.cv_results_.values()}) > 1:
         raise root["cv_results"].fail("columns must be as long as each other")
-    found = rules_of(form) if root["rules"].value is None else _rules(root["rules"], form)
+    by_places = _by_places(terms, form)
+    with terms.blamed(OverflowError):  # of dates that are none
+        found = root["rules"].maybe(_rules, form) or rules_of(form)
     if found is None:
-        raise root["model"]["terms"].fail("terms of rules have one feature, and weights")
-    model.rules_, model.coef_, model.intercept_ = rules, coef, intercept = found
+        raise terms.fail("terms of rules have one feature, and weights")
+    model.rules_, model.coef_, model.intercept_ = rules, *vectors = found
     with np.errstate(all="ignore"):
-        steps = Steps.of_rules(rules)
-        compiled = additive_model(steps, coef, intercept, unit=form.unit, **_about(form))
-    _check_same(root["model"], replace(compiled, size=form.size), form)
-    model.n_rules_ = len(model.rules_)
+        compiled = additive_model(Steps.of_rules(rules), *vectors, **_about(form))
+    _check_same(root["model"], replace(compiled, size=form.size), by_places)
+    model.n_rules_ = len(rules)
     model._model = model.coef_, form
+
+
+def _by_places(node: Node, form: AdditiveModel) -> AdditiveModel:
+    """With levels in an order by their places, as rules have them."""
+    terms = []
+    for k, term in enumerate(form.terms):
+        ordered = form.kinds is not None and form.kinds[term.inputs[0]] == ORDER
+        if len(term.inputs) == 1 and ordered and isinstance(term.axes[0], Levels):
+            if not term.axes[0].levels or (term.table[-1] != term.table[MISSING]).any():
+                why = "levels in an order are some, and any other is as a missing one"
+                raise node.child(k)["table"].fail(why)
+            term = in_places(term)
+        terms.append(term)
+    return replace(form, terms=tuple(terms))
 
 
 def _rules(node: Node, form: AdditiveModel) -> tuple[list[Rule], Any, Any]:
     """Rules that are beside the form, and are the same function."""
-    rules = []
-    for one in node["rules"].items():
-        feature, is_level, value, right = one.items(4)
-        j, asked = feature.whole(0, form.n_features - 1), value.real()
-        if is_level.flag():
-            rules.append(Rule(j, level=asked))
-        else:
-            rules.append(Rule(j, asked, right.flag()))
-        if np.isinf(asked) if is_level.value else not asked > -np.inf:
-            raise value.fail("must be finite, or null for a level and Infinity for a threshold")
+    rules = [_rule(one, form.n_features) for one in node["rules"].items()]
     cuts, levels = ({r.feature for r in rules if (r.level is None) == cut} for cut in (1, 0))
     if cuts & levels:
         raise node["rules"].fail("a feature has thresholds or levels, not both")
     limits = {"low": -_SCORES, "high": _SCORES}
     coef = node["coef"].numbers(len(rules), form.n_outputs, **limits)
     return rules, coef, node["intercept"].numbers(form.n_outputs, **limits)
+
+
+def _rule(node: Node, n_features: int) -> Rule:
+    feature, is_level, value, right, *words = node.items(4, 5)
+    j, shown = feature.whole(0, n_features - 1), [one.text() for one in words]
+    if is_level.flag():
+        level = value.maybe(Node.text if isinstance(value.value, str) else Node.number)
+        return Rule(j, level=np.nan if level is None else level)
+    if not value.real() > -np.inf:
+        raise value.fail("must be finite, or Infinity")
+    return Rule(j, value.real(), right.flag(), None, *shown)
 
 
 # ---------------------------------------------------------------- columns
@@ -390,28 +373,24 @@ def _set_columns(model: Any, node: Node, form: AdditiveModel | None) -> None:
     C, decode, scale = len(model.classes_), node["decode"], node["probability_scale"]
     if model._grown != (decode.value is None):
         raise decode.fail("a code is given, or grown with the columns")
-    M = None if model._grown else decode.signs(C, None)
+    M = decode.maybe(Node.signs, C, None)
     if M is not None:
-        try:
+        with decode.blamed(ValueError):
             check_coding_matrix(M, C)
-        except ValueError as e:
-            raise decode.fail(str(e)) from None
-    model.probability_scale_ = np.nan if scale.value is None else scale.number(0.0)
+    model.probability_scale_ = scale.number(0.0) if scale.value is not None else np.nan
     if LOSSES[model.loss].log_odds is not None and scale.value is None:
         raise scale.fail(f"loss={model.loss!r} tells probabilities")
     weights = node["columns"].gathered("weight").numbers(None, low=-_MOST, high=_MOST)
     model.n_iter_, model.estimator_weights_ = len(weights), weights
-    n_bits, codes = 1 if M is None else M.shape[1], None
-    if M is None:
-        codes = node["columns"].gathered("code").signs(len(weights), C)
+    codes = node["columns"].gathered("code").signs(len(weights), C) if M is None else None
+    n_bits = 1 if M is None else M.shape[1]
     hypotheses = [_hypotheses(one, n_bits, model) for one in node["columns"].items()]
-    each = [None] * len(weights) if codes is None else codes
-    columns = [Column(*pair) for pair in zip(hypotheses, each, strict=True)]
+    columns = [*map(Column, hypotheses, [None] * len(weights) if codes is None else codes)]
     model.estimators_, model.coding_matrix_ = columns, M if codes is None else codes.T
-    ensemble = Ensemble(columns, model.estimator_weights_, model._margin(C, M))
+    ensemble = Ensemble(columns, weights, model._margin(C, M))
     if form is not None:
         with np.errstate(all="ignore"):
-            compiled = ensemble.additive(unit=form.unit, **_about(form))
+            compiled = ensemble.additive(**_about(form))
         if compiled is None:
             raise node["kind"].fail("columns of this kind have no tables")
         _check_same(node["columns"], compiled, form)
@@ -423,13 +402,12 @@ def _hypotheses(node: Node, n_hypotheses: int, model: Any) -> tuple[Any, ...]:
     kinds = [name for name in _KINDS if node[name].value is not None]
     if len(kinds) != 1:
         raise node.fail(f"must have one of {', '.join(_KINDS)}")
-    D, read = model.n_features_in_, {"products": _product, "discriminants": _discriminant}
-    hypotheses = node[kinds[0]].items(n_hypotheses)
-    return tuple(read.get(kinds[0], _stump)(h, D) for h in hypotheses)
+    read, hypotheses = _KINDS[kinds[0]][1], node[kinds[0]].items(n_hypotheses)
+    return tuple(read(h, model.n_features_in_) for h in hypotheses)
 
 
-def _stump(node: Node, n_features: int) -> Any:
-    match node.value:
+def _stump(node: Node, n_features: int) -> Stump:
+    match node.value:  # there may be many: nodes of each of the four would take long
         case [int(feature), float() | int() | str() as threshold, 1 | -1 as sign, bool(right)]:
             asked = Node(threshold, f"{node.at}/1").real()
             if 0 <= feature < n_features and {bool}.isdisjoint(map(type, node.value[:3])):
@@ -437,18 +415,25 @@ def _stump(node: Node, n_features: int) -> Any:
     raise node.fail("must be [feature, threshold, -1 or 1, true or false]")
 
 
-def _product(node: Node, n_features: int) -> Any:
+def _product(node: Node, n_features: int) -> Product:
     factors = tuple(_stump(factor, n_features) for factor in node.items())
     if not factors:
         raise node.fail("must have a factor")
     return Product(factors)
 
 
-def _discriminant(node: Node, n_features: int) -> Any:
+def _discriminant(node: Node, n_features: int) -> Discriminant:
     coef, threshold, sign = node.items(3)
     if threshold.value is None:
-        raise threshold.fail("not a number")
+        raise threshold.fail("not a threshold")
     return Discriminant(coef.numbers(n_features), threshold.real(), int(sign.signs()))
+
+
+_KINDS: dict[str, tuple[type, Any]] = {
+    "stumps": (Stump, _stump),
+    "products": (Product, _product),
+    "discriminants": (Discriminant, _discriminant),
+}
 
 
 def _ends(axis: Axis) -> list[Any]:
@@ -457,7 +442,8 @@ def _ends(axis: Axis) -> list[Any]:
 
 
 def _about(form: AdditiveModel) -> dict[str, Any]:
-    return {"n_features": form.n_features, "feature_names": None, "classes": form.classes}
+    about = {"n_features": form.n_features, "feature_names": None, "classes": form.classes}
+    return {"unit": form.unit, **about}
 
 
 def _check_same(node: Node, compiled: AdditiveModel, form: AdditiveModel) -> None:
@@ -470,7 +456,8 @@ def _check_same(node: Node, compiled: AdditiveModel, form: AdditiveModel) -> Non
         if other is not None:
             merged, ends = other.axes[0], _ends(axis)
             same &= type(merged) is type(axis) and {*_ends(merged)} <= {*ends}
-            rows = other.table[[MISSING, *merged.cells(ends), merged.n_cells - 1]]
+            cells = merged.cells(np.array(ends, dtype=object))  # text and numbers, too
+            rows = other.table[[MISSING, *cells, merged.n_cells - 1]]
         constant = term.table - rows
         same &= bool((constant == constant[0]).all())
         intercept += constant[0]

@@ -116,12 +116,16 @@ def _step_function(steps: Steps, rules: NDArray[np.intp], v: Vector) -> tuple[Ax
     low = -v.sum(axis=0)
     levels = [steps.level[t] for t in rules]
     if levels[0] is not None:
-        kinds = sorted({level for level in levels if level == level})
+        known = {level for level in levels if level == level}
+        kinds = sorted(known, key=lambda level: (isinstance(level, str), level))
         place = {level: k + 1 for k, level in enumerate(kinds)}
         table = np.tile(low, (len(kinds) + 2, 1))
         np.add.at(table, [place.get(level, 0) for level in levels], 2.0 * v)
         # 3.0 is the level 3, for people.
-        return Levels(tuple(int(x) if x == int(x) else x for x in kinds)), table
+        whole = [isinstance(x, float) and x.is_integer() for x in kinds]
+        return Levels(
+            tuple(int(x) if w else x for x, w in zip(kinds, whole, strict=True))
+        ), table
     threshold = steps.threshold[rules]
     cuts = np.unique(threshold[np.isfinite(threshold)])
     jumps = np.zeros((len(cuts) + 1, v.shape[1]))

@@ -41,12 +41,17 @@ def test_a_frozen_file_says_what_it_said(path):
 
 @pytest.mark.parametrize("path", FROZEN, ids=lambda path: path.stem)
 def test_a_frozen_file_is_saved_as_it_was(path, tmp_path):
-    def but_for_the_version(text):
-        return [line for line in text.splitlines() if not line.startswith(' "tcboost": ')]
+    def known(new, old):
+        """Without what is new since then."""
+        if not isinstance(old, dict):
+            return new
+        return {name: known(value, old[name]) for name, value in new.items() if name in old}
 
     tcboost.save(tcboost.load(path), tmp_path / "again.json")
-    text = (tmp_path / "again.json").read_text(encoding="utf-8")
-    assert but_for_the_version(text) == but_for_the_version(path.read_text(encoding="utf-8"))
+    old = json.loads(path.read_bytes())
+    document = known(json.loads((tmp_path / "again.json").read_bytes()), old)
+    document["tcboost"] = old["tcboost"]
+    assert json.dumps(document) == json.dumps(old)  # in the same order, too
 
 
 @pytest.mark.parametrize("path", FROZEN, ids=lambda path: path.stem)

@@ -100,7 +100,7 @@ def test_all_kinds_of_rules_are_among_them(tmp_path):
 def test_names_and_classes(tmp_path):
     X, y = load_iris(return_X_y=True)
     table = pd.DataFrame(X, columns=["a", "\u03b1", "x y", ""])
-    table["noise"] = 1.0  # a constant is needed by no model
+    table["noise"] = np.arange(len(y)) % 2  # the other one in each next row
     for classes in (
         np.array(["setosa", "Veil\u00adchen", "\u96ea"]),
         np.array(["setosa", "versicolor", "virginica"], dtype=object),
@@ -124,6 +124,7 @@ OTHER = {  # than the defaults, and what comes back
     "cv": [3, np.int32(3), None],
     "class_weight": ["balanced", {0: 1.0, 1: 2.5, 2: 1}, {np.int64(1): np.float64(2.0)}],
     "tol": [2e-3],
+    "max_seconds": [600.0],
     "warm_start": [True],
     "n_jobs": [1, np.int8(2)],
     "verbose": [1],

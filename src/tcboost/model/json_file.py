@@ -12,15 +12,15 @@ import re
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from importlib.metadata import version
-from itertools import pairwise
-from typing import Any
+from itertools import compress, pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .additive import AdditiveModel, Axis, Levels, Ordered, Term
+from .additive import AdditiveModel, Axis, Level, Levels, Ordered, Term
 from .claim import Claim, RowWeights
 from .node import LISTED, MOST, WHOLE, ModelFileError, Node
 
@@ -32,21 +32,26 @@ KNOWN = ("ordered", "levels", "pairs", "decode", "stumps", "products", "discrimi
 _ESCAPES, _COMMAS, _DEPTH = 10**6, 8 * 10**6, 16
 _SCORES = 1 << 26  # of all cells together
 _TERMS = 1 << 15
-_KINDS = {"b": (bool,), "i": (int, str), "u": (int, str), "f": (int, float), "U": (str,)}
+_CLASSES = {
+    **dict.fromkeys(("str", "object"), (str,)),
+    "bool": (bool,),
+    **dict.fromkeys(("float16", "float32", "float64"), (int, float)),
+    **{f"{sign}int{bits}": (int, str) for bits in (8, 16, 32, 64) for sign in ("", "u")},
+}
 _LOSSES = "cross-entropy", "exponential", "logistic", "squared_hinge", "hinge"
+_COLUMN_KINDS = "number", "levels", "order", "date", "duration"
 _COLUMNS = "vectors", "codes", "listed codes", "bits"
 
 
-class Refused:
+class Refused(NamedTuple):
     """Stands for a value that the parser must not take."""
 
-    def __init__(self, why: str) -> None:
-        self.why = why
+    why: str
 
 
-def plain_number(x: float) -> Any:
-    """A number as JSON has them; null is one that is not known."""
-    if math.isfinite(x):
+def plain_number(x: Any) -> Any:
+    """A number as JSON has them; null is one that is not known. All else stays as it is."""
+    if not isinstance(x, float) or math.isfinite(x):
         return x
     return None if math.isnan(x) else "Infinity" if x > 0 else "-Infinity"
 
@@ -69,8 +74,7 @@ def _lines(value: Any, indent: int) -> str:
             return "[\n" + " " * indent + between.join(texts) + "]"
         pairs = zip(value, texts, strict=True)
         return "{" + between.join(f"{_lines(k, 0)}: {text}" for k, text in pairs) + "}"
-    plain = lambda x: x.item()  # noqa: E731 - of NumPy
-    return json.dumps(value, ensure_ascii=False, allow_nan=False, default=plain)
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, default=np.generic.item)
 
 
 def parsed(content: bytes, max_bytes: int) -> Node:
@@ -79,35 +83,31 @@ def parsed(content: bytes, max_bytes: int) -> Node:
     _check_size(content)
     refused: list[Refused] = []
 
-    def refuse(why: str) -> Refused:
-        refused.append(Refused(why))
-        return refused[-1]
+    def taken(value: Any, known: bool, why: str) -> Any:
+        if not known:
+            refused.append(Refused(why))
+        return value if known else refused[-1]
 
-    def whole(text: str) -> int | Refused:
+    def whole(text: str) -> Any:
         value = int(text) if len(text) < 20 else WHOLE + 1
-        return value if abs(value) <= WHOLE else refuse("an integer above 2^53")
+        return taken(value, abs(value) <= WHOLE, "an integer above 2^53")
 
-    def real(text: str) -> float | Refused:
+    def real(text: str) -> Any:
         value = float(text)
-        return value if abs(value) <= MOST else refuse("not a finite number")
+        return taken(value, abs(value) <= MOST, "not a finite number")
 
-    def entries(pairs: list[tuple[str, Any]]) -> dict[str, Any] | Refused:
-        names = [name for name, _ in pairs]
-        if len({*names}) == len(names):
-            return dict(pairs)
-        twice = next(name for name, n in Counter(names).items() if n > 1)
-        return refuse(f"the key {twice!r} is there twice")
+    def entries(pairs: list[tuple[str, Any]]) -> Any:
+        found = dict(pairs)
+        if len(found) == len(pairs):
+            return found
+        ((twice, _),) = Counter(name for name, _ in pairs).most_common(1)
+        return taken(found, False, f"the key {twice!r} is there twice")
 
     try:
         text = content.decode("utf-8")
         del content  # the text may take four times as much
-        value = json.loads(
-            text,
-            object_pairs_hook=entries,
-            parse_float=real,
-            parse_int=whole,
-            parse_constant=lambda text: refuse("not a finite number"),
-        )
+        numbers: Any = {"parse_float": real, "parse_int": whole, "parse_constant": real}
+        value = json.loads(text, object_pairs_hook=entries, **numbers)
     except ValueError as e:
         raise ModelFileError(f"/: not a tcboost model file, or damaged: {e}") from None
     if refused:
@@ -179,133 +179,120 @@ def _refused(node: Node) -> Iterator[Node]:
             yield from _refused(node.child(key))
 
 
-# ---------------------------------------------------------------- the form
+# ---------------------------------------------------------------- to a document
+
+# The fields of an object, in the order of the file.
+_FIELDS: dict[type, tuple[str, ...]] = {
+    AdditiveModel: (
+        *("unit", "link", "probability_scale", "size", "intercept", "decode", "terms"),
+    ),
+    Term: ("inputs", "axes", "weight", "table"),
+    Ordered: ("cuts", "quantiles", "unit_of_values"),
+    Levels: ("levels",),
+    Claim: tuple(field.name for field in fields(Claim)),
+    RowWeights: ("place", "weight"),
+}
+_CALLED = {AdditiveModel: "additive", Ordered: "ordered", Levels: "levels"}
 
 
-def classes_entries(classes: NDArray[Any]) -> dict[str, Any]:
+def plain(value: Any) -> Any:
+    """What JSON has for it: of a form all but its classes, features and claim."""
+    if names := _FIELDS.get(type(value)):
+        called = {"kind": _CALLED[type(value)]} if type(value) in _CALLED else {}
+        return called | {name: plain(getattr(value, name)) for name in names}
+    if isinstance(value, tuple):
+        return [plain(one) for one in value]
+    if type(value) is int and abs(value) > WHOLE:
+        return float(value)  # the double that this level stands for; readers refuse the integer
+    return value.tolist() if isinstance(value, np.ndarray) else value
+
+
+def document(about: Mapping[str, Any], **entries: Any) -> dict[str, Any]:
+    """All of a file, for `encoded`: `about` names the classes and the features."""
+    names, kinds = plain(about["feature_names"]), plain(about["kinds"])
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "requires": entries.pop("requires"),
+        "tcboost": version("tcboost"),
+        "estimator": entries.pop("estimator", None),
+        "classes": _classes_entries(about["classes"]),
+        "features": {"count": about["n_features"], "names": names, "kinds": kinds},
+        **entries,
+    }
+
+
+def needs(form: AdditiveModel) -> list[str]:
+    """What a reader of its tables must know."""
+    axes = {type(axis) for term in form.terms for axis in term.axes}
+    pairs = any(len(term.inputs) > 1 for term in form.terms)
+    return [*compress(KNOWN, (Ordered in axes, Levels in axes, pairs, form.decode is not None))]
+
+
+def _classes_entries(classes: NDArray[Any]) -> dict[str, Any]:
     """Classes; integers that are no doubles are strings of digits."""
-    values = classes.tolist()
-    kind = classes.dtype.kind
+    values, kind = classes.tolist(), classes.dtype.kind
     if kind not in "biufUO" or (kind == "O" and not all(isinstance(v, str) for v in values)):
         raise ValueError("only numbers or strings can be saved as classes")
     if kind in "iu":
         values = [v if abs(v) <= WHOLE else str(v) for v in values]
-    names = {"O": "object", "U": "str"}
-    found = {"type": names.get(kind, classes.dtype.name), "values": values}
+    found = {"type": "str" if kind == "U" else classes.dtype.name, "values": values}
     if kind == "U" and classes.dtype != np.array(values).dtype:
         found["width"] = classes.dtype.itemsize // 4
     return found
 
 
-def classes_of(root: Node) -> NDArray[Any]:
+# ---------------------------------------------------------------- from a document
+
+
+def _classes(node: Node) -> NDArray[Any]:
     """Two classes or more, in ascending order."""
-    node = root["classes"]
-    integers = [f"{sign}int{bits}" for bits in (8, 16, 32, 64) for sign in ("", "u")]
-    numbers = ["bool", "float16", "float32", "float64", *integers]
-    name, values = node["type"].text("str", "object", *numbers), node["values"]
-    kind = "U" if name in ("str", "object") else np.dtype(name).kind
-    found = values.values(*_KINDS[kind])
-    if kind == "f":
-        high = float(np.finfo(name).max)
-        found = values.numbers(None, low=-high, high=high).tolist()
-    if kind in "iu":
-        limits = np.iinfo(name)
-        for k, one in enumerate(found):
-            digits = isinstance(one, str) and re.fullmatch(r"-?[1-9]\d{15,19}", one)
-            found[k] = number = int(one) if digits else one
-            if isinstance(number, str) or not limits.min <= number <= limits.max:
-                raise values.child(k).fail(f"must be of type {name}")
+    name, values = node["type"].text(*_CLASSES), node["values"]
+    found = values.values(*_CLASSES[name])
+    if "int" in name:
+        digits = re.compile(r"-?[1-9]\d{15,19}").fullmatch
+        found = [int(x) if isinstance(x, str) and digits(x) else x for x in found]
+    if name == "str":
+        width = max(node["width"].maybe(Node.whole, 1, 10**6) or 1, *map(len, found), 1)
+        if width * len(found) > _SCORES:
+            raise values.fail("strings are too long")
+        name = f"U{width}"
+    with np.errstate(over="ignore"), values.blamed(OverflowError, ValueError):
+        classes = np.array(found, dtype=name)
+    if classes.tolist() != found:  # strings of NumPy end before zeros
+        raise values.fail(f"must be of type {name}")
     if len(found) < 2 or not all(a < b for a, b in pairwise(found)):
         raise values.fail("must ascend, and be two or more")
-    if name != "str":
-        return np.array(found, dtype=name)
-    width = node["width"].whole(1, 10**6) if node["width"].value is not None else 1
-    width = max(width, *map(len, found))
-    if width * len(found) > _SCORES:
-        raise values.fail("strings are too long")
-    classes = np.array(found, dtype=f"U{width}")
-    if classes.tolist() != found:
-        raise values.fail("must not end in a zero")
     return classes
 
 
-def features_of(root: Node) -> tuple[int, tuple[str, ...] | None]:
-    """How many there are, and their names."""
+def about_of(root: Node) -> dict[str, Any]:
+    """Classes, how many features, their names, and what columns of a frame they were."""
     node = root["features"]
     n = node["count"].whole(1, 2**31 - 1)
-    if node["names"].value is None:
-        return n, None
-    return n, tuple(name.text() for name in node["names"].items(n))
 
+    def texts(one: Node, *allowed: str) -> tuple[str, ...]:
+        return tuple(text.text(*allowed) for text in one.items(n))
 
-def needs(form: AdditiveModel) -> list[str]:
-    """What a reader of its tables must know."""
-    axes = [axis for term in form.terms for axis in term.axes]
-    found = {
-        "ordered": any(isinstance(axis, Ordered) for axis in axes),
-        "levels": any(isinstance(axis, Levels) for axis in axes),
-        "pairs": any(len(term.inputs) > 1 for term in form.terms),
-        "decode": form.decode is not None,
-    }
-    return [name for name, needed in found.items() if needed]
-
-
-def form_entries(form: AdditiveModel) -> dict[str, Any]:
-    """The form, but for its classes, features and claim."""
-    terms = [
-        {
-            "inputs": list(term.inputs),
-            "axes": [_axis_entries(axis) for axis in term.axes],
-            "weight": _plain(term.weight),
-            "table": term.table.tolist(),
-        }
-        for term in form.terms
-    ]
-    return {
-        "kind": "additive",
-        "unit": form.unit,
-        "link": form.link,
-        "probability_scale": form.probability_scale,
-        "size": form.size,
-        "intercept": form.intercept.tolist(),
-        "decode": _plain(form.decode),
-        "terms": terms,
-    }
-
-
-def _axis_entries(axis: Axis) -> dict[str, Any]:
-    if isinstance(axis, Ordered):
-        return {
-            "kind": "ordered",
-            "cuts": axis.cuts.tolist(),
-            "quantiles": _plain(axis.quantiles),
-            "unit_of_values": axis.unit_of_values,
-        }
-    # Integers that a reader may refuse are written as the doubles that they stand for.
-    large = [type(x) is int and abs(x) > WHOLE for x in axis.levels]
-    levels = [float(x) if far else x for x, far in zip(axis.levels, large, strict=True)]
-    return {"kind": "levels", "levels": levels}
-
-
-def _plain(array: NDArray[Any] | None) -> Any:
-    return None if array is None else array.tolist()
+    names, kinds = node["names"].maybe(texts), node["kinds"].maybe(texts, *_COLUMN_KINDS)
+    classes = _classes(root["classes"])
+    return {"n_features": n, "feature_names": names, "kinds": kinds, "classes": classes}
 
 
 def form_of(root: Node) -> AdditiveModel | None:
     """The form of a document, with its claim; None if its model has no tables."""
     if root["model"]["kind"].text("additive", "columns") == "columns":
         return None
-    form = _form(root["model"], classes_of(root), *features_of(root))
-    return form if root["claim"].value is None else replace(form, claim=_claim(root, form))
+    form = _form(root["model"], **about_of(root))
+    return replace(form, claim=root["claim"].maybe(_claim, form))
 
 
-def _form(
-    node: Node, classes: NDArray[Any], n_features: int, names: tuple[str, ...] | None
-) -> AdditiveModel:
-    unit, scale = node["unit"].whole(-1074, 900), node["probability_scale"]
+def _form(node: Node, classes: NDArray[Any], n_features: int, **about: Any) -> AdditiveModel:
+    node["kind"].text("additive")
+    unit, C = node["unit"].whole(-1074, 900), len(classes)
     intercept = node["intercept"].on_unit(unit, None)
-    K, C = len(intercept), len(classes)
-    decode = None if node["decode"].value is None else node["decode"].signs(C, K)
+    K = len(intercept)
+    decode = node["decode"].maybe(Node.signs, C, K)
     if decode is None and K != C:
         raise node["intercept"].fail(f"must be a list of {C}, one for each class")
     if len(node["terms"].values(dict)) > _TERMS:
@@ -323,15 +310,15 @@ def _form(
         raise node.fail(f"intercept and tables add up to 2^53 times 2^{unit}")
     return AdditiveModel(
         n_features=n_features,
-        feature_names=names,
         classes=classes,
         terms=terms,
         intercept=intercept,
         decode=decode,
         unit=unit,
-        probability_scale=None if scale.value is None else scale.number(0.0),
+        probability_scale=node["probability_scale"].maybe(Node.number, 0.0),
         link=node["link"].text("softmax"),
         size=node["size"].number(0.0),
+        **about,
     )
 
 
@@ -341,119 +328,73 @@ def _term(node: Node, n_features: int, unit: int, K: int) -> Term:
         raise node["inputs"].fail("must be one or two")
     axes = tuple(_axis(one) for one in node["axes"].items(len(inputs)))
     shape = [axis.n_cells for axis in axes]
-    weight = node["weight"]
-    return Term(
-        inputs,
-        axes,
-        node["table"].on_unit(unit, *shape, K),
-        None if weight.value is None else weight.numbers(*shape, low=0.0),
-    )
+    weight = node["weight"].maybe(Node.numbers, *shape, low=0.0)
+    return Term(inputs, axes, node["table"].on_unit(unit, *shape, K), weight)
 
 
 def _axis(node: Node) -> Axis:
-    if node["kind"].text("ordered", "levels") == "ordered":
-        unit, quantiles = node["unit_of_values"], node["quantiles"]
-        return Ordered(
-            node["cuts"].ascending(),
-            None if unit.value is None else unit.text("date", "duration"),
-            None if quantiles.value is None else quantiles.numbers(None),
-        )
-    levels = node["levels"].values(str, int, float, bool)
+    if node["kind"].text("ordered", "levels") == "levels":
+        return Levels(_levels(node["levels"]))
+    unit = node["unit_of_values"].maybe(Node.text, "date", "duration")
+    quantiles = node["quantiles"].maybe(Node.numbers, None)
+    return Ordered(node["cuts"].ascending(), unit, quantiles)
+
+
+def _levels(node: Node) -> tuple[Level, ...]:
+    levels = node.values(str, int, float, bool)
     if len({*levels}) < len(levels):
-        raise node["levels"].fail("a level is there twice")
-    return Levels(tuple(levels))
+        raise node.fail("a level is there twice")
+    return tuple(levels)
 
 
-# ---------------------------------------------------------------- the claim
-
-
-def claim_entries(claim: Claim | None) -> dict[str, Any] | None:
-    """The claim of a form."""
-    if claim is None:
-        return None
-    names = (
-        *("loss", "margin", "columns", "theta", "penalty", "ridge", "intercept_ridge"),
-        *("cuts", "categorical", "primal", "dual", "hypothesis_class", "unused_features"),
-        *("class_weight", "n_rows", "n_held_out", "missing_right", "witness", "codes"),
-    )
-    return {name: _claimed(getattr(claim, name)) for name in names}
-
-
-def _claimed(value: Any) -> Any:
-    if isinstance(value, RowWeights):
-        return {"place": value.place.tolist(), "weight": value.weight.tolist()}
-    if isinstance(value, tuple):
-        return [_claimed(one) for one in value]
-    if isinstance(value, AdditiveModel):
-        return form_entries(value)
-    return value.tolist() if isinstance(value, np.ndarray) else value
-
-
-def _claim(root: Node, form: AdditiveModel) -> Claim:
-    node, D, C = root["claim"], form.n_features, len(form.classes)
-
-    def maybe(name: str, read: Any, *shape: Any, **limits: Any) -> Any:
-        one = node[name]
-        return None if one.value is None else read(one, *shape, **limits)
-
-    cuts = node["cuts"]
-    right, jumps = node["missing_right"], list[Vector | None]()
-    if right.value is not None:
-        for one, term in zip(right.items(len(form.terms)), form.terms, strict=True):
-            axis = term.axes[0]
-            n = len(axis.cuts) if isinstance(axis, Ordered) and len(term.axes) == 1 else 0
-            shape = form.unit, n, form.n_outputs
-            jumps.append(None if one.value is None else one.on_unit(*shape))
+def _claim(node: Node, form: AdditiveModel) -> Claim:
+    D, C = form.n_features, len(form.classes)
     return Claim(
         loss=node["loss"].text(*_LOSSES),
         margin=node["margin"].text("pairwise", "codeword"),
         columns=node["columns"].text(*_COLUMNS),
-        theta=maybe("theta", Node.number, low=0.0),
-        penalty=maybe("penalty", Node.number, low=0.0),
+        theta=node["theta"].maybe(Node.number, 0.0),
+        penalty=node["penalty"].maybe(Node.number, 0.0),
         ridge=node["ridge"].number(0.0),
         intercept_ridge=node["intercept_ridge"].number(0.0),
         cuts="all"
-        if cuts.value == "all"
-        else tuple(None if one.value is None else one.ascending() for one in cuts.items(D)),
+        if node["cuts"].value == "all"
+        else tuple(one.maybe(Node.ascending) for one in node["cuts"].items(D)),
         categorical=node["categorical"].places(D),
-        primal=maybe("primal", Node.number),
-        dual=maybe("dual", Node.number),
+        primal=node["primal"].maybe(Node.number),
+        dual=node["dual"].maybe(Node.number),
         hypothesis_class=node["hypothesis_class"].text(),
         unused_features=node["unused_features"].places(D),
-        class_weight=maybe("class_weight", Node.numbers, C, low=0.0),
+        class_weight=node["class_weight"].maybe(Node.numbers, C, low=0.0),
         n_rows=node["n_rows"].whole(),
         n_held_out=node["n_held_out"].whole(),
-        missing_right=None if right.value is None else tuple(jumps),
-        witness=maybe("witness", _witness, form),
-        codes=maybe("codes", Node.signs, C, None),
+        missing_right=node["missing_right"].maybe(_missing_right, form),
+        witness=node["witness"].maybe(_witness, form),
+        codes=node["codes"].maybe(Node.signs, C, None),
+        orders=node["orders"].maybe(_orders, D) or (),
     )
+
+
+def _missing_right(node: Node, form: AdditiveModel) -> tuple[Vector | None, ...]:
+    """For each cut of a term what rules have; levels in an order are cut where they change."""
+    found = []
+    for one, term in zip(node.items(len(form.terms)), form.terms, strict=True):
+        axis, table, n = term.axes[0], term.table, 0
+        if len(term.axes) == 1 and isinstance(axis, Ordered):
+            n = len(axis.cuts)
+        elif len(term.axes) == 1 and form.kinds and form.kinds[term.inputs[0]] == "order":
+            n = int((table[2:-1] != table[1:-2]).any(axis=1).sum())
+        found.append(one.maybe(Node.on_unit, form.unit, n, form.n_outputs))
+    return tuple(found)
+
+
+def _orders(node: Node, n_features: int) -> Any:
+    pairs = [tuple(one.items(2)) for one in node.items()]
+    return tuple((j.whole(0, n_features - 1), _levels(levels)) for j, levels in pairs)
 
 
 def _witness(node: Node, form: AdditiveModel) -> AdditiveModel | RowWeights:
     if node["kind"].value is not None:
-        node["kind"].text("additive")
-        return _form(node, form.classes, form.n_features, None)
+        return _form(node, form.classes, form.n_features, feature_names=None)
     weight = node["weight"].numbers(None, low=0.0)
     return RowWeights(node["place"].wholes(len(weight), low=0, high=WHOLE), weight)
-
-
-def document(
-    about: Mapping[str, Any],
-    model: dict[str, Any],
-    requires: list[str],
-    estimator: dict[str, Any] | None = None,
-    **others: Any,
-) -> dict[str, Any]:
-    """All of a file, for `encoded`: `about` names the classes and the features."""
-    names = about["feature_names"]
-    return {
-        "format": FORMAT,
-        "version": VERSION,
-        "requires": requires,
-        "tcboost": version("tcboost"),
-        "estimator": estimator,
-        "classes": classes_entries(about["classes"]),
-        "features": {"count": about["n_features"], "names": names and list(names)},
-        "model": model,
-        **others,
-    }

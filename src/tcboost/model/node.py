@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterator
-from itertools import chain, pairwise
-from operator import gt
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import chain
 from types import NoneType
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 Vector = NDArray[np.float64]
+T = TypeVar("T")
 
 MOST = sys.float_info.max
 WHOLE = 2**53  # integers up to it are doubles
@@ -42,33 +43,52 @@ class Node:
         """The error of this place."""
         return ModelFileError(f"{self.at or '/'}: {why}")
 
+    def _of(self, kind: type, called: str) -> Any:
+        if type(self.value) is not kind:
+            raise self.fail(f"must be {called}")
+        return self.value
+
+    @contextmanager
+    def blamed(self, *errors: type[Exception]) -> Iterator[None]:
+        """Errors of these kinds are about what is here."""
+        try:
+            yield
+        except errors as e:
+            raise self.fail(str(e)) from None
+
     def child(self, key: object) -> Node:
         """What is there, or null."""
         known = self.value.get(key) if isinstance(self.value, dict) else self.value[key]
         return Node(known, f"{self.at}/{str(key).replace('~', '~0').replace('/', '~1')}")
 
+    def entries(self) -> Iterator[tuple[str, Node]]:
+        """Those of an object."""
+        return ((name, self.child(name)) for name in self._of(dict, "an object"))
+
     def __getitem__(self, name: str) -> Node:
         """An entry of an object; one that is not there is null."""
-        if not isinstance(self.value, dict):
-            raise self.fail("must be an object")
+        self._of(dict, "an object")
         return self.child(name)
 
-    def items(self, length: int | None = None) -> Iterator[Node]:
+    def items(self, *lengths: int) -> Iterator[Node]:
         """Those of a list, one by one: nodes take more memory than what they hold."""
-        if not isinstance(self.value, list) or length not in (None, len(self.value)):
-            raise self.fail("must be a list" + ("" if length is None else f" of {length}"))
+        of = " of " * bool(lengths) + " or ".join(map(str, lengths))
+        if len(self._of(list, f"a list{of}")) not in (lengths or {len(self.value)}):
+            raise self.fail(f"must be a list{of}")
         return (self.child(k) for k in range(len(self.value)))
+
+    def maybe(self, read: Callable[..., T], *arguments: Any, **limits: Any) -> T | None:
+        """Null, or what is read so."""
+        return None if self.value is None else read(self, *arguments, **limits)
 
     def values(self, *types: type) -> list[Any]:
         """A list of values of these types."""
-        self.items()
-        found = list(self.value)
-        if len(found) > LISTED:
+        if len(self._of(list, "a list")) > LISTED:
             raise self.fail(f"must be a list of at most {LISTED}")
-        if not set(map(type, found)) <= {*types}:
-            k = next(k for k, one in enumerate(found) if type(one) not in types)
-            raise self.child(k).fail(f"must be {' or '.join(one.__name__ for one in types)}")
-        return found
+        if not set(map(type, self.value)) <= {*types}:
+            odd = next(k for k, one in enumerate(self.value) if type(one) not in types)
+            raise self.child(odd).fail(f"must be {' or '.join(one.__name__ for one in types)}")
+        return list(self.value)
 
     def text(self, *allowed: str) -> str:
         """A string, one of these if there are any."""
@@ -78,21 +98,13 @@ class Node:
 
     def flag(self) -> bool:
         """True or false."""
-        if not isinstance(self.value, bool):
-            raise self.fail("must be true or false")
-        return self.value
+        return bool(self._of(bool, "true or false"))
 
     def whole(self, low: int = 0, high: int = WHOLE) -> int:
         """An integer."""
         if type(self.value) is not int or not low <= self.value <= high:
             raise self.fail(f"must be an integer from {low} to {high}")
         return self.value
-
-    def entries(self) -> Iterator[tuple[str, Node]]:
-        """Those of an object."""
-        if not isinstance(self.value, dict):
-            raise self.fail("must be an object")
-        return ((name, self.child(name)) for name in self.value)
 
     def number(self, low: float = -MOST, high: float = MOST) -> float:
         """A finite number; the parser takes no others."""
@@ -104,18 +116,18 @@ class Node:
 
     def real(self) -> float:
         """A number, which may be infinite, or not known: see `plain_number`."""
-        if type(self.value) in (int, float):
-            return float(self.value)
-        if not isinstance(self.value, NoneType | str) or self.value not in _REALS:
+        named = self.value is None or isinstance(self.value, str)
+        value: Any = _REALS.get(self.value) if named else self.value
+        if type(value) not in (int, float):
             raise self.fail("not a number")
-        return float(_REALS[self.value])
+        return float(value)
 
     def reals(self) -> Vector:
         """A list of such numbers."""
         found = [_REALS.get(x, x) for x in self.values(int, float, str, NoneType)]
-        if not set(map(type, found)) <= {int, float}:
-            k = next(k for k, x in enumerate(found) if isinstance(x, str))
-            raise self.child(k).fail("not a number")
+        for k, x in enumerate(found):
+            if isinstance(x, str):
+                raise self.child(k).fail("not a number")
         return np.array(found, dtype=np.float64)
 
     def numbers(self, *shape: int | None, low: float = -MOST, high: float = MOST) -> Vector:
@@ -131,8 +143,7 @@ class Node:
         if not set(map(type, values)) <= {int, float}:
             k = next(k for k, x in enumerate(values) if type(x) not in (int, float))
             raise self._inside(k, lengths).fail("not a finite number")
-        array = np.array(values, dtype=np.float64)
-        array = array.reshape(lengths)
+        array = np.array(values, dtype=np.float64).reshape(lengths)
         self._refuse((array < low) | (array > high), f"must be from {low:g} to {high:g}")
         return array
 
@@ -160,18 +171,17 @@ class Node:
 
     def ascending(self) -> Vector:
         """A list of finite numbers, each above the one before it."""
-        found = self.values(int, float)
-        above = [*map(gt, found[1:], found)]
-        if not all(above):
-            raise self.child(above.index(False) + 1).fail("must be above the one before it")
-        return np.array(found, dtype=np.float64)
+        array = self.numbers(None)
+        odd = np.append(False, array[1:] <= array[:-1])
+        self._refuse(odd[: len(array)], "must be above the one before it")
+        return array
 
     def places(self, n: int, least: int = 0) -> tuple[int, ...]:
         """Places among n, in ascending order."""
-        found = [one.whole(0, n - 1) for one in self.items()]
-        if len(found) < least or any(a >= b for a, b in pairwise(found)):
+        found = self.wholes(None, low=0, high=n - 1)
+        if len(found) < least or (found[1:] <= found[:-1]).any():
             raise self.fail(f"must ascend, and be {least} or more")
-        return tuple(found)
+        return tuple(found.tolist())
 
     def gathered(self, name: str) -> Node:
         """An entry of each of a list of objects, as a list."""
