@@ -193,6 +193,27 @@ def test_what_does_not_match_is_named(change, match):
         model.predict(change(in_pandas()))
 
 
+def test_a_column_that_only_tells_what_is_missing():
+    colour = pd.Series(np.where(RNG.rand(N) < 0.5, "red", "blue")).where(RNG.rand(N) < 0.6)
+    frame = pd.DataFrame({"colour": colour, "length": LENGTH})
+    y = colour.isna().astype(int)
+    model = given(20.0, 1.0).fit(frame, y)
+    assert {r.describe("colour") for r in model.rules_} == {"colour is missing"}
+    assert model.score(frame, y) == 1.0
+    mixed = pd.DataFrame({"a": pd.Categorical([3 if missing else "x" for missing in y])})
+    model = given(20.0, 1.0).fit(mixed, y)
+    assert model.score(mixed, y) == 1.0
+
+
+def test_coefficients_of_a_frame_changed_by_hand():
+    frame = in_pandas()
+    model = given(0.2).fit(frame, Y)
+    before = model.decision_function(frame)
+    model.coef_, model.intercept_ = 2.0 * model.coef_, 2.0 * model.intercept_
+    for _ in range(2):
+        np.testing.assert_allclose(model.decision_function(frame), 2.0 * before, atol=1e-12)
+
+
 def test_columns_by_name():
     frame = pd.DataFrame({"a": LENGTH, "b": COUNT, "c": COLOUR})
     model = given(0.2, categorical_features=["b", "c"]).fit(frame, Y)

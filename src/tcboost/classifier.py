@@ -31,7 +31,7 @@ from .claims import claim_at_penalty, missing_right
 from .class_vectors import Model, Solution, lengths
 from .features import CellTable, Rule
 from .folds import splits
-from .frames import Column, as_frame, read_as_in_fit
+from .frames import Column, as_frame, columns_of, read_as_in_fit
 from .margins import Pairwise
 from .model.additive import AdditiveModel, Axis, cell_weights, on_unit
 from .model.claim import Claim
@@ -437,8 +437,13 @@ class TCBoostClassifier(CallbackSupportMixin, ScoringClassifier):
         check_is_fitted(self)
         coef, form = vars(self).get("_model", (None, None))
         if form is None or coef is not self.coef_:
-            steps, about = Steps.of_rules(self.rules_), self._about_form()
+            columns = columns_of(form) if form and form.kinds else ()
+            rules = [
+                rule_by_places(r, columns[r.feature]) if columns else r for r in self.rules_
+            ]
+            steps, about = Steps.of_rules(rules), self._about_form()
             form = additive_model(steps, self.coef_, self.intercept_, **about)
+            form = in_words(form, columns) if columns else form
             self._model = self.coef_, form
         return form
 

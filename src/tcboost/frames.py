@@ -30,6 +30,7 @@ _CALLED = {
 }
 _CATEGORIES = {LEVELS, ORDER}
 _PER_SECOND = 1e6
+_NO_LEVEL = float(np.finfo(np.float64).max)  # text where levels are numbers
 _MIDNIGHT = datetime(1970, 1, 1)
 _EPOCH = _MIDNIGHT.replace(tzinfo=UTC)
 
@@ -99,7 +100,7 @@ def numbers(frame: Any, columns: Sequence[Column], used: Iterable[int]) -> Vecto
     for j, (kind, column) in enumerate(zip(kinds, columns, strict=True)):
         if column.holds(kind):
             if j in filled:
-                X[:, j] = _values(frame[:, j], column, column_name(j, frame.columns))
+                X[:, j] = _values(frame[:, j], column)
         elif not frame[:, j].is_null().all():
             now, then = _CALLED[kind], _CALLED[column.kind]
             where = column_name(j, frame.columns)
@@ -107,18 +108,23 @@ def numbers(frame: Any, columns: Sequence[Column], used: Iterable[int]) -> Vecto
     return X
 
 
-def read_as_in_fit(frame: Any, form: AdditiveModel) -> Vector:
-    """New rows as numbers, levels by their places on the axes of the form."""
+def columns_of(form: AdditiveModel) -> tuple[Column, ...]:
+    """What the columns of the frame were, with the levels that the model knows."""
     assert form.kinds is not None
     columns = [Column(kind) for kind in form.kinds]
     for term in form.terms:
         for j, axis in zip(term.inputs, term.axes, strict=True):
             if isinstance(axis, Levels) and not axis.numeric:
                 columns[j] = Column(columns[j].kind, axis.levels)
-    return numbers(frame, columns, (j for term in form.terms for j in term.inputs))
+    return tuple(columns)
 
 
-def _values(series: Any, column: Column, where: str) -> Vector:
+def read_as_in_fit(frame: Any, form: AdditiveModel) -> Vector:
+    """New rows as numbers, levels by their places on the axes of the form."""
+    return numbers(frame, columns_of(form), (j for term in form.terms for j in term.inputs))
+
+
+def _values(series: Any, column: Column) -> Vector:
     """Of one column, whose kind is right."""
     dtype = series.dtype
     if column.levels:
@@ -135,7 +141,7 @@ def _values(series: Any, column: Column, where: str) -> Vector:
     if dtype == nw.Duration:
         return series.dt.total_microseconds().cast(nw.Float64).to_numpy() / _PER_SECOND
     pairs = zip(series.to_list(), series.is_null().to_list(), strict=True)
-    return np.array([np.nan if null else _number(value, where) for value, null in pairs])
+    return np.array([np.nan if null else _number(value) for value, null in pairs])
 
 
 def _kinds(frame: Any) -> list[str]:
@@ -182,10 +188,10 @@ def _kind_of_object(value: Any) -> str | None:
     return None
 
 
-def _number(value: Any, where: str) -> float:
+def _number(value: Any) -> float:
     """A value of no type of its own as a number."""
     if isinstance(value, str):
-        raise ValueError(f"{where} holds {value!r}, but numbers in fit")
+        return _NO_LEVEL
     if isinstance(value, time):
         value = datetime.combine(_MIDNIGHT, value) - _MIDNIGHT
     elif isinstance(value, datetime):

@@ -18,7 +18,9 @@ Vector = NDArray[np.float64]
 Weigh = Callable[[int, Axis], Vector]  # the training weight of the cells of an axis
 
 
-def in_words(form: AdditiveModel, columns: Sequence[Column], weigh: Weigh) -> AdditiveModel:
+def in_words(
+    form: AdditiveModel, columns: Sequence[Column], weigh: Weigh | None = None
+) -> AdditiveModel:
     """The same with levels by their names; those in an order have a cell for each.
 
     Where such a level was never seen it is as a missing value.
@@ -32,7 +34,7 @@ def in_words(form: AdditiveModel, columns: Sequence[Column], weigh: Weigh) -> Ad
         elif kind == ORDER:
             places = Levels(tuple(range(len(levels))))
             cells = np.concatenate([[0], axis.cells(np.arange(len(levels))), [0]])
-            table, weight = term.table[cells], weigh(j, places)
+            table, weight = term.table[cells], weigh and weigh(j, places)
             term = replace(term, table=table, weight=weight)
             axis = Levels(levels)
         elif isinstance(axis, Ordered) and kind in (DATE, DURATION):
