@@ -179,7 +179,7 @@ def test_axes_of_a_form(tmp_path):
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        ({"unit": -1074}, "below"),
+        ({"unit": -1073}, "below"),
         ({"intercept": np.array([1 / 3, 0, 0])}, "multiple"),
         ({"intercept": np.array([np.nan, 0, 0])}, "JSON"),
         ({"classes": np.array([1, 1, 2])}, "ascend"),
