@@ -72,6 +72,10 @@ def fitted(method: str, X: pd.DataFrame, y: np.ndarray) -> Any:
     def words(frame: pd.DataFrame) -> pd.DataFrame:
         return frame.assign(**{c: frame[c].astype(object).fillna("missing") for c in text})
 
+    def codes(frame: pd.DataFrame) -> pd.DataFrame:
+        many = [c for c in text if len(frame[c].cat.categories) > 255]  # it takes no more
+        return frame.assign(**{c: frame[c].cat.codes for c in many})
+
     if method == "lightgbm":
         from lightgbm import LGBMClassifier
 
@@ -80,7 +84,7 @@ def fitted(method: str, X: pd.DataFrame, y: np.ndarray) -> Any:
         from sklearn.ensemble import HistGradientBoostingClassifier
 
         rule = {"max_depth": 1, "categorical_features": "from_dtype", "random_state": 0}
-        return HistGradientBoostingClassifier(**rule).fit(X, y), same
+        return HistGradientBoostingClassifier(**rule).fit(codes(X), y), codes
     if method == "catboost":
         from catboost import CatBoostClassifier
 
