@@ -94,7 +94,8 @@ class Levels:
         """Cuts around each level, or its place if levels are text, as of an ordered axis."""
         known = self.levels if self.numeric else range(len(self.levels))
         levels = np.unique(np.array(known, dtype=np.float64))
-        cuts = np.unique(np.concatenate([np.nextafter(levels, -np.inf), levels]))
+        with np.errstate(over="ignore"):  # below the least number there is -inf
+            cuts = np.unique(np.concatenate([np.nextafter(levels, -np.inf), levels]))
         return cuts, self.cells(np.append(cuts, np.inf))
 
 
