@@ -267,6 +267,10 @@ def _unfitted(estimator: Any, node: Node) -> Any:
     given = {name: one.value for name, one in node.entries() if name in known}
     if isinstance(given.get("cv"), list | str):
         raise node["cv"].fail("must be an integer or null")
+    for name in ("categorical_features", "coding"):
+        with node[name].blamed(ValueError):  # a list that is ragged, or of several types
+            if np.asarray(value := given.get(name)).tolist() != value:
+                raise ValueError("must be an array")
     with node.blamed(Exception):  # whatever odd values do to scikit-learn
         if isinstance(given.get("class_weight"), list):
             given["class_weight"] = dict(given["class_weight"])

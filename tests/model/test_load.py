@@ -255,6 +255,8 @@ WRONG_RULES = [
     ("/estimator/parameters/alpha", -1.0, "alpha"),
     ("/estimator/parameters/cv", 1, "cv"),
     ("/estimator/parameters/cv", [[[0], [1]]], "integer"),
+    ("/estimator/parameters/categorical_features", ["a", [1, 2], True], "inhomogeneous"),
+    ("/estimator/parameters/categorical_features", ["a", True], "array"),
     ("/estimator/parameters/class_weight", [1, 2], "sequence"),
     ("/model/terms/0/weight", None, "weights"),
     (f"{TABLE}/0/0", 0.0, "not those of"),
