@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
+from weakref import ref
 
 import numpy as np
 from numpy.typing import NDArray
@@ -109,7 +110,7 @@ class Search:
         self._at_once = min(self.rows.n_threads, len(self.splits))
         self.tried: list[Tried] = []
         self._all_parts: dict[float, list[Part]] = {}  # of each l1_ratio
-        self._cells: CellTable | None = None  # of the last one
+        self._cells: Callable[[], CellTable | None] = lambda: None  # of the last one
 
     def begin(self, l1_ratio: float, table: Callable[[float], CellTable]) -> None:
         """Try settings of this l1_ratio from now on."""
@@ -120,9 +121,9 @@ class Search:
             def part(split: tuple[Mask, Mask]) -> Part:
                 return Part(self.rows, cells, split, n_threads)
 
-            if cells is not self._cells:
+            if cells is not self._cells():
                 self._parts = in_threads(part, self._at_once, self.splits)
-            self._all_parts[l1_ratio], self._cells = self._parts, cells
+            self._all_parts[l1_ratio], self._cells = self._parts, ref(cells)  # not held
         self._parts = self._all_parts[l1_ratio]
 
     def loss(self, alpha: float) -> float:
